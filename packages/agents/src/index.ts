@@ -1,0 +1,8 @@
+/** What an author installs: an Agent is a definition and one async function. */
+export { defineAgent, isAgent } from "./agent.ts";
+export type { Agent, AgentDefinition, Output, Skill } from "./agent.ts";
+export { isRefusal, isReply, Refusal, refuse, reply } from "./answer.ts";
+export type { Reply } from "./answer.ts";
+export { AgentError } from "./errors.ts";
+export type { AgentErrorCode } from "./errors.ts";
+export type { EarlierTurn, Plan, PlanStep, ProgressReport, StepOptions, Turn } from "./turn.ts";

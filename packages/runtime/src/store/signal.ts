@@ -1,0 +1,13 @@
+/**
+ * "Something about this turn changed", and "something is due". Hints (I9): who hears one reads the store again, and losing one
+ * costs latency only.
+ */
+import type { TurnKey } from "../turn/record.ts";
+
+export interface Signal extends AsyncDisposable {
+  turnChanged(key: TurnKey): void;
+  /** Calls `listener` after each change of the turn, until the returned function is called. */
+  onTurn(key: TurnKey, listener: () => void): () => void;
+  due(): void;
+  onDue(listener: () => void): () => void;
+}

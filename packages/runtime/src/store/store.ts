@@ -1,0 +1,178 @@
+/**
+ * The Store port: a few semantic operations, each one atomic, each one durable when its promise resolves (I1).
+ *
+ * It owns what is due when: `claimDue` is the only scheduler there is, on one machine and on many. It knows nothing of agents,
+ * HTTP or A2A; the engine decides, the store compares and sets (I5, E18).
+ */
+import type { Entry } from "../turn/journal.ts";
+import type { Claim, StoredMessage, TurnKey, TurnRecord, TurnState, TurnView } from "../turn/record.ts";
+
+export interface Store extends AsyncDisposable {
+  /**
+   * Takes a message that begins a turn: deduplicates it, finds or makes its context, and makes the turn active, or queues
+   * it, in one transaction.
+   */
+  accept(message: Accept): Promise<Accepted>;
+
+  /** The turn that a message with this key began or answered, if it was seen within the dedupe window. */
+  findMessage(key: MessageKey): Promise<Seen | undefined>;
+
+  /** Claims up to `limit` contexts that are due, oldest first, for `leaseMs`. */
+  claimDue(options: { readonly limit: number; readonly leaseMs: number }): Promise<readonly Claim[]>;
+
+  /** Prolongs this node's leases. Returns those contexts whose lease is lost. */
+  renew(
+    contexts: readonly { readonly context: number; readonly epoch: number }[],
+    leaseMs: number,
+  ): Promise<readonly number[]>;
+
+  /** The one way to change a turn that exists: a compare-and-set of its journal, projection, state and schedule. */
+  commit(change: Commit): Promise<Committed>;
+
+  /** A cancelled turn's function has settled (E16): its context goes on. `epoch` is the claim's that ran it. */
+  drained(key: TurnKey, epoch: number): Promise<void>;
+
+  /** When `claimDue` has something next, if that is known. */
+  nextDue(): Promise<number | undefined>;
+
+  loadTurn(key: TurnKey): Promise<TurnRecord | undefined>;
+  /** Entries from the `from`th on (from 0). */
+  loadJournal(key: TurnKey, from: number): Promise<readonly Entry[]>;
+  /** Ended turns of the context that began before `key.turn`, oldest first, the last `limit`. */
+  loadEarlier(key: TurnKey, limit: number): Promise<readonly TurnRecord[]>;
+  listTurns(query: TurnQuery): Promise<TurnPage>;
+  /** Held turns of all subjects, oldest first: for operators. */
+  listHeld(limit: number): Promise<readonly TurnRecord[]>;
+
+  readonly keys: KeyStore;
+
+  /** A key that the Runtime made for itself (task ids, …), made with `make` at the first call ever. */
+  secret(name: string, make: () => Uint8Array): Promise<Uint8Array>;
+
+  /** The store's clock. */
+  now(): number;
+}
+
+export interface MessageKey {
+  readonly subject: string;
+  readonly agent: string;
+  /** As the caller gave it; undefined: none given. For a reply: its task's. */
+  readonly contextId: string | undefined;
+  readonly messageId: string;
+}
+
+export interface Seen extends TurnKey {
+  /** Of the content as it was sent: see {@link Accept.contentHash}. */
+  readonly contentHash: string;
+}
+
+export interface Accept {
+  readonly key: MessageKey;
+  /** A hash of what I3 compares: parts, metadata, taskId. */
+  readonly contentHash: string;
+  readonly message: StoredMessage;
+  readonly agentVersion: string;
+  readonly traceparent: string;
+  /** What to do when the context has an active turn. */
+  readonly whenBusy: "queue" | "reject";
+  /** How many turns may wait in a context. */
+  readonly queueDepth: number;
+  /** Milliseconds for which the message id is remembered; 0: not at all. */
+  readonly dedupeMs: number;
+  /** Claim the context at once if it is idle: saves the way through `claimDue`. */
+  readonly claim: { readonly leaseMs: number } | undefined;
+}
+
+export type Accepted =
+  | { readonly kind: "accepted"; readonly turn: TurnRecord; readonly claim: Claim | undefined }
+  /** The same message was accepted before. */
+  | { readonly kind: "duplicate"; readonly key: TurnKey }
+  /** The message id was used before, with other content. */
+  | { readonly kind: "reused" }
+  | { readonly kind: "busy" }
+  | { readonly kind: "queueFull" };
+
+export interface Commit {
+  readonly key: TurnKey;
+  /** The journal's length that this change was made for. */
+  readonly length: number;
+  /** The claim under which a runner writes. Others leave it out, and are compared on the length and state alone. */
+  readonly epoch?: number;
+  /** The states the change may be made from. Default: any that is not terminal. */
+  readonly from?: readonly TurnState[];
+  readonly entries?: readonly Entry[];
+  readonly view?: TurnView;
+  readonly state?: TurnState;
+  /** A reply that is taken with this change: deduplicated and remembered in the same transaction. */
+  readonly message?: { readonly key: MessageKey; readonly contentHash: string; readonly dedupeMs: number };
+  /** What becomes of the context. Default: `go on`. */
+  readonly then?: Then;
+}
+
+/**
+ * | then    | the context                                                                                   |
+ * |---------|-----------------------------------------------------------------------------------------------|
+ * | go on   | stays as it is: who runs it goes on running it                                                |
+ * | wake    | becomes due now, unless a node runs it                                                        |
+ * | park    | is let go by its runner; due again at `dueAt`, or when something wakes it                     |
+ * | end     | the turn has ended: the next queued turn is active, and `claim`ed at once by the same runner. |
+ * |         | A runner of another turn's end (a cancel) is fenced off, and given `graceMs` to finish        |
+ */
+export type Then =
+  | { readonly do: "wake" }
+  | { readonly do: "park"; readonly dueAt: number | undefined }
+  | { readonly do: "end"; readonly claim?: { readonly leaseMs: number }; readonly graceMs?: number };
+
+export type Committed =
+  | { readonly kind: "committed"; readonly length: number; readonly next: Claim | undefined }
+  /** Others appended in between: the journal is longer than the change expected. */
+  | { readonly kind: "behind"; readonly length: number }
+  /** The claim is lost, or the state is none of `from`. */
+  | { readonly kind: "fenced"; readonly state: TurnState }
+  | { readonly kind: "duplicate" }
+  | { readonly kind: "reused" };
+
+export interface TurnQuery {
+  readonly subject: string;
+  readonly agent: string;
+  readonly contextId?: string;
+  readonly states?: readonly TurnState[];
+  /** Only turns whose status changed at this moment or later. */
+  readonly statusFrom?: number;
+  /** The last row of the page before: the page begins after it, in the order (statusAt, turn) descending. */
+  readonly after?: { readonly statusAt: number; readonly turn: number };
+  readonly limit: number;
+}
+
+export interface TurnPage {
+  readonly turns: readonly TurnRecord[];
+  /** Whether more follow. */
+  readonly more: boolean;
+  /** How many turns the query has in all, pages aside. */
+  readonly total: number;
+}
+
+/** API keys: only hashes are kept. */
+export interface KeyStore {
+  add(key: NewKey): Promise<KeyRecord>;
+  list(): Promise<readonly KeyRecord[]>;
+  /** False when there is no such key, or it was revoked before. */
+  revoke(id: string): Promise<boolean>;
+  /** A key that is not revoked. */
+  find(hash: string): Promise<KeyRecord | undefined>;
+}
+
+export interface NewKey {
+  readonly hash: string;
+  readonly holder: KeyHolder;
+}
+
+/** A key is either bound to one subject, or an operator's. */
+export type KeyHolder = { readonly role: "subject"; readonly subject: string } | { readonly role: "operator" };
+
+export interface KeyRecord {
+  readonly id: string;
+  readonly holder: KeyHolder;
+  readonly createdAt: number;
+  readonly revokedAt: number | undefined;
+}

@@ -1,0 +1,103 @@
+/**
+ * What the store keeps of a turn, as the rest of the Runtime sees it.
+ *
+ * A turn is one message and the work it starts. Its `view` is the projection that readers are shown: everything in it was
+ * decided by the engine, and is written in the same transaction as the journal entries that it follows from.
+ */
+import type { Artifact, Part, PlanStepState } from "@nylorun/protocol";
+
+import type { Entry } from "./journal.ts";
+
+/** Names a turn. Integers, time-ordered, the store's own; on the wire they are one encrypted task id. */
+export interface TurnKey {
+  readonly context: number;
+  readonly turn: number;
+}
+
+/**
+ * | state     | means                                                    | leads to                                      |
+ * |-----------|----------------------------------------------------------|-----------------------------------------------|
+ * | queued    | waits for an earlier turn of its context                 | running, canceled                             |
+ * | running   | a node runs it, or may claim it                          | every other one but queued                    |
+ * | waiting   | an interaction is open, or it sleeps                     | running, uncertain, held, ended               |
+ * | uncertain | an effect's outcome is lost (E8)                         | running, held, canceled                       |
+ * | held      | it does not fit its code (E5), or kills processes (E17)  | running, failed, canceled                     |
+ * | completed, failed, rejected, canceled | ended; final (I5)                                                        |
+ */
+export type TurnState =
+  | "queued"
+  | "running"
+  | "waiting"
+  | "uncertain"
+  | "held"
+  | "completed"
+  | "failed"
+  | "rejected"
+  | "canceled";
+
+/** Time is in milliseconds since 1970 throughout, by the store's clock. */
+export interface TurnRecord extends TurnKey {
+  readonly subject: string;
+  readonly agent: string;
+  readonly contextId: string;
+  readonly state: TurnState;
+  readonly statusAt: number;
+  readonly createdAt: number;
+  /** Entries in the journal. Every write of a turn is a compare-and-set on it (E18). */
+  readonly length: number;
+  /** The version of the agent's code that the turn began under. */
+  readonly agentVersion: string;
+  /** W3C trace context of the request that began it. */
+  readonly traceparent: string;
+  readonly message: StoredMessage;
+  readonly view: TurnView;
+  /** How often a process died while it ran this turn (E17). */
+  readonly deaths: number;
+}
+
+/** A caller's message as kept: extension data apart from the rest of the metadata, so that text can never pose as it. */
+export interface StoredMessage {
+  readonly messageId: string;
+  readonly parts: readonly Part[];
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly extensions?: readonly string[];
+  readonly referenceTaskIds?: readonly string[];
+  /** By extension URI. */
+  readonly extensionData?: Readonly<Record<string, unknown>>;
+}
+
+export interface TurnView {
+  /** What the status message says now: the step text, the prompt, or why it failed or was refused. */
+  readonly status?: Said;
+  readonly plan?: readonly ViewStep[];
+  readonly progress?: { readonly percent?: number; readonly stage?: string; readonly etaSeconds?: number | null };
+  /** What was said after the caller's first message, oldest first. */
+  readonly history?: readonly Said[];
+  readonly artifacts?: readonly Artifact[];
+  /** The agent answered with a Message. */
+  readonly reply?: readonly Part[];
+  /** For operators: why the turn is held. */
+  readonly held?: { readonly code: string; readonly message: string };
+}
+
+export interface ViewStep {
+  readonly label: string;
+  readonly state: PlanStepState;
+  readonly note?: string;
+}
+
+/** Something that was said in a turn, by the agent or by the caller. */
+export interface Said {
+  readonly by: "agent" | "user";
+  /** Unique within the turn. */
+  readonly id: string;
+  readonly parts: readonly Part[];
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** A node's right to run the active turn of a context, for a while. Each claim of a context has a higher epoch. */
+export interface Claim {
+  readonly epoch: number;
+  readonly turn: TurnRecord;
+  readonly journal: readonly Entry[];
+}
