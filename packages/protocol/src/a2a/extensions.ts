@@ -1,0 +1,116 @@
+/**
+ * The five extensions of the Nylorun profile: their URIs, how a request activates them (A2A 1.0, section 4.6), and how their data
+ * is kept apart from the rest of a message's metadata.
+ *
+ * Nothing here says what the data may be: each has a schema of its own under `protocol/a2a`.
+ */
+import { invalidParams } from "./errors.ts";
+import type { Message, Struct } from "./types.ts";
+
+export const EXTENSIONS = {
+  interactions: "https://docs.nylorun.com/a2a/interactions/v1",
+  effects: "https://docs.nylorun.com/a2a/effects/v1",
+  progress: "https://docs.nylorun.com/a2a/progress/v1",
+  telemetry: "https://docs.nylorun.com/a2a/telemetry/v1",
+  files: "https://docs.nylorun.com/a2a/files/v1",
+} as const;
+
+export type ExtensionUri = (typeof EXTENSIONS)[keyof typeof EXTENSIONS];
+
+/** All five, in the profile's order. */
+export const EXTENSION_URIS: readonly ExtensionUri[] = Object.values(EXTENSIONS);
+
+/** Extension data by URI. */
+export type ExtensionData = { readonly [Uri in ExtensionUri]?: unknown };
+
+export interface Activation {
+  readonly active: ReadonlySet<ExtensionUri>;
+  /** The value of the answer's `A2A-Extensions`, errors included; undefined: no such header. */
+  readonly echo: string | undefined;
+}
+
+const NOTHING: Activation = { active: new Set(), echo: undefined };
+
+/**
+ * Which of the offered extensions a request activates. URIs are compared exactly; what is not offered is ignored.
+ *
+ * @param header `A2A-Extensions`: comma-separated URIs.
+ * @param offered What the agent's card declares. The echo keeps this order.
+ */
+export function activate(
+  header: string | null | undefined,
+  offered: readonly ExtensionUri[] = EXTENSION_URIS,
+): Activation {
+  if (!header) return NOTHING;
+  const wanted = new Set(header.split(",").map((uri) => uri.trim()));
+  const active = offered.filter((uri) => wanted.has(uri));
+  return active.length === 0 ? NOTHING : { active: new Set(active), echo: active.join(", ") };
+}
+
+/** Metadata, taken apart. Both parts are absent when there is nothing in them. */
+export interface SplitMetadata {
+  /** Data of the profile's extensions alone. */
+  readonly data?: ExtensionData;
+  /** Everything else, the caller's own. */
+  readonly metadata?: Struct;
+}
+
+/** Takes the profile's extension data out of metadata, so that nothing else in there can pose as it. */
+export function splitMetadata(metadata: Struct | undefined): SplitMetadata {
+  if (metadata === undefined) return {};
+  const uris = EXTENSION_URIS.filter((uri) => Object.hasOwn(metadata, uri));
+  if (uris.length === 0) return Object.keys(metadata).length === 0 ? {} : { metadata };
+  const data: { [Uri in ExtensionUri]?: unknown } = {};
+  // A spread defines each key anew, so one named __proto__ stays a key.
+  const rest: Record<string, unknown> = { ...metadata };
+  for (const uri of uris) {
+    data[uri] = metadata[uri];
+    delete rest[uri];
+  }
+  return Object.keys(rest).length === 0 ? { data } : { data, metadata: rest };
+}
+
+/**
+ * Splits the metadata of a message that came in. Data of an extension that the request did not activate is ignored.
+ *
+ * @throws A2aError -32602 on `message.extensions` when the message carries data of an active extension and does not list it.
+ */
+export function readExtensions(
+  message: Pick<Message, "metadata" | "extensions">,
+  active: ReadonlySet<ExtensionUri>,
+): SplitMetadata {
+  const split = splitMetadata(message.metadata);
+  if (split.data === undefined) return split;
+  const data: { [Uri in ExtensionUri]?: unknown } = {};
+  let found = false;
+  for (const uri of EXTENSION_URIS) {
+    if (!active.has(uri) || !Object.hasOwn(split.data, uri)) continue;
+    if (!message.extensions?.includes(uri)) {
+      throw invalidParams([
+        { field: "message.extensions", description: `must list ${uri}, because message.metadata carries its data` },
+      ]);
+    }
+    data[uri] = split.data[uri];
+    found = true;
+  }
+  return { ...(found && { data }), ...(split.metadata && { metadata: split.metadata }) };
+}
+
+/**
+ * Puts metadata together again for an answer or a push: the rest, and the data of the active extensions. No extension data goes
+ * out that was not activated.
+ *
+ * @returns What to spread into a message or an artifact; of a task or a status update, take `metadata` alone.
+ */
+export function joinMetadata(
+  split: SplitMetadata,
+  active: ReadonlySet<ExtensionUri>,
+): { readonly metadata?: Struct; readonly extensions?: readonly ExtensionUri[] } {
+  const { data } = split;
+  const extensions =
+    data === undefined ? [] : EXTENSION_URIS.filter((uri) => active.has(uri) && data[uri] !== undefined);
+  if (extensions.length === 0) return split.metadata ? { metadata: split.metadata } : {};
+  const metadata: Record<string, unknown> = { ...split.metadata };
+  for (const uri of extensions) metadata[uri] = data?.[uri];
+  return { metadata, extensions };
+}

@@ -1,0 +1,1 @@
+export type PlanStepState = "pending" | "active" | "done" | "failed" | "skipped";

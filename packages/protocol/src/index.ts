@@ -1,0 +1,87 @@
+/** The A2A 1.0 wire, the profile's extensions and the progress event: types, tables and pure functions. */
+export { failure, parseEnvelope, success } from "./a2a/envelope.ts";
+export type { Envelope, Failure, RequestId, Success } from "./a2a/envelope.ts";
+export {
+  A2A_ERRORS,
+  A2aError,
+  contentTypeNotSupported,
+  extendedAgentCardNotConfigured,
+  extensionSupportRequired,
+  internalError,
+  invalidAgentResponse,
+  invalidParams,
+  invalidRequest,
+  jsonParseError,
+  methodNotFound,
+  pushNotificationNotSupported,
+  taskNotCancelable,
+  taskNotFound,
+  toJsonRpcError,
+  unsupportedOperation,
+  versionNotSupported,
+} from "./a2a/errors.ts";
+export type {
+  A2aErrorName,
+  A2aErrorOptions,
+  BadRequest,
+  ErrorInfo,
+  FieldViolation,
+  JsonRpcError,
+} from "./a2a/errors.ts";
+export { activate, EXTENSION_URIS, EXTENSIONS, joinMetadata, readExtensions, splitMetadata } from "./a2a/extensions.ts";
+export type { Activation, ExtensionData, ExtensionUri, SplitMetadata } from "./a2a/extensions.ts";
+export { isInterrupted, isTerminal, TASK_STATES, taskStateOf } from "./a2a/states.ts";
+export type { TurnState, WaitKind } from "./a2a/states.ts";
+export type {
+  AgentCapabilities,
+  AgentCard,
+  AgentCardSignature,
+  AgentExtension,
+  AgentInterface,
+  AgentProvider,
+  AgentSkill,
+  ApiKeySecurityScheme,
+  HttpAuthSecurityScheme,
+  MutualTlsSecurityScheme,
+  OAuth2SecurityScheme,
+  OAuthFlows,
+  OpenIdConnectSecurityScheme,
+  SecurityRequirement,
+  SecurityScheme,
+} from "./a2a/card.ts";
+export type {
+  A2aMethod,
+  A2aRequests,
+  Artifact,
+  AuthenticationInfo,
+  CancelTaskRequest,
+  CreateTaskPushNotificationConfigRequest,
+  DataPart,
+  DeleteTaskPushNotificationConfigRequest,
+  GetExtendedAgentCardRequest,
+  GetTaskPushNotificationConfigRequest,
+  GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
+  ListTaskPushNotificationConfigsResponse,
+  ListTasksRequest,
+  ListTasksResponse,
+  Message,
+  Part,
+  RawPart,
+  Role,
+  SendMessageConfiguration,
+  SendMessageRequest,
+  SendMessageResponse,
+  StreamResponse,
+  Struct,
+  SubscribeToTaskRequest,
+  Task,
+  TaskArtifactUpdateEvent,
+  TaskPushNotificationConfig,
+  TaskState,
+  TaskStatus,
+  TaskStatusUpdateEvent,
+  TextPart,
+  UrlPart,
+} from "./a2a/types.ts";
+export type { PlanStepState } from "./generated/types.ts";
