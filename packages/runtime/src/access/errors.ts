@@ -1,0 +1,14 @@
+/** Something about who may call was asked for that cannot be. `code` is stable, `message` is for people. */
+export class AccessError extends Error {
+  override readonly name = "AccessError";
+  readonly code: AccessErrorCode;
+
+  constructor(code: AccessErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export type AccessErrorCode =
+  /** A subject is no text of 1-200 visible ASCII characters. */
+  "subject.invalid";
