@@ -84,4 +84,24 @@ export type {
   TextPart,
   UrlPart,
 } from "./a2a/types.ts";
-export type { PlanStepState } from "./generated/types.ts";
+export { isEffectsData } from "./generated/effects.ts";
+export { isFilesData } from "./generated/files.ts";
+export { isInteractionAnswer, isOpenInteraction } from "./generated/interactions.ts";
+export { isProgressEvent } from "./generated/progress-event.ts";
+export { isProgressData } from "./generated/progress.ts";
+export { isTelemetryData } from "./generated/telemetry.ts";
+export type {
+  ApprovalAnswer,
+  EffectsData,
+  FilesData,
+  InteractionAnswer,
+  InteractionKind,
+  OpenInteraction,
+  PlanStep,
+  PlanStepState,
+  ProgressData,
+  ProgressEvent,
+  QuestionAnswer,
+  TelemetryData,
+} from "./generated/types.ts";
+export type { SchemaError, Validator } from "./validator.ts";
