@@ -11,16 +11,18 @@ import { spawn, spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import {
   existsSync,
+  linkSync,
   readFileSync,
   readdirSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import { hostname } from "node:os";
-import { delimiter, dirname, join } from "node:path";
+import { delimiter, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -40,7 +42,8 @@ class SetupError extends Error {}
 
 const say = (line) => process.stderr.write(`setup: ${line}\n`);
 const readJson = (file) => JSON.parse(readFileSync(file, "utf8"));
-const hasBin = (name) => existsSync(join(MODULES, ".bin", name)) || existsSync(join(MODULES, ".bin", `${name}.cmd`));
+const binFiles = (name) => ["", ".exe", ".cmd", ".ps1"].map((end) => join(MODULES, ".bin", name + end));
+const hasBin = (name) => binFiles(name).some((file) => existsSync(file));
 
 // --- what is wanted, and what is there ------------------------------------------------------------------------------
 
@@ -130,62 +133,63 @@ function sameEntries(one = {}, other = {}) {
 
 function suitsThisMachine({ os, cpu, libc }) {
   const listed = (list, value) => list === undefined || (Array.isArray(list) ? list : [list]).includes(value);
-  return libc === undefined && listed(os, process.platform) && listed(cpu, process.arch);
+  return listed(os, process.platform) && listed(cpu, process.arch) && (libc === undefined || listed(libc, hostLibc()));
+}
+
+/** The C library of a Linux host, as npm tells it: Node reports a glibc's version, and nothing else's. */
+function hostLibc() {
+  process.report.excludeNetwork = true;
+  return process.report.getReport().header.glibcVersionRuntime ? "glibc" : "musl";
 }
 
 // --- npm ci ---------------------------------------------------------------------------------------------------------
 
-/** The npm that started us, on the Node that it runs on; else the one on PATH. */
-function npmCommand() {
+/** The npm that started us, on the Node that it runs on or on the pinned one; else the npm on PATH. */
+function npmCommand(onPinnedNode) {
   const cli = process.env.npm_execpath;
   if (cli && /npm-cli\.[cm]?js$/.test(cli) && existsSync(cli)) {
-    return { command: process.env.npm_node_execpath || process.execPath, first: [cli], shell: false };
+    const node = onPinnedNode ? join(MODULES, ".bin", "node") : process.env.npm_node_execpath;
+    return { command: node || process.execPath, first: [cli], shell: false };
   }
   return { command: "npm", first: [], shell: process.platform === "win32" };
 }
 
-/** Our environment without what would bend `npm ci`: flags that npm handed down, and our own node_modules/.bin. */
-function npmEnvironment() {
-  const bent =
+/** Our environment without the flags that npm handed down and that would bend the command; our own .bin only if asked. */
+function npmEnvironment(onPinnedNode) {
+  const bends =
     /^npm_config_(workspaces?|include_workspace_root|global|location|dry_run|package_lock(_only)?|omit|only|production|json)$/i;
-  const environment = {};
-  for (const [name, value] of Object.entries(process.env)) if (!bent.test(name)) environment[name] = value;
-  const path = Object.keys(environment).find((name) => name.toUpperCase() === "PATH");
-  if (path) {
-    const bin = join(MODULES, ".bin");
-    environment[path] = environment[path]
-      .split(delimiter)
-      .filter((folder) => folder !== bin)
-      .join(delimiter);
-  }
+  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !bends.test(name)));
+  const path = Object.keys(environment).find((name) => name.toUpperCase() === "PATH") ?? "PATH";
+  const bin = join(MODULES, ".bin");
+  const folders = (environment[path] ?? "").split(delimiter).filter((folder) => folder !== bin);
+  environment[path] = (onPinnedNode ? [bin, ...folders] : folders).join(delimiter);
   return environment;
 }
 
-async function npmCi(lock) {
-  say("installing the packages of package-lock.json (npm ci); the first time takes a minute");
-  const started = Date.now();
-  const { command, first, shell } = npmCommand();
+/** Runs one npm command in the clone, quietly unless it fails. */
+async function npm(lock, words, onPinnedNode) {
+  const { command, first, shell } = npmCommand(onPinnedNode);
   const flags = ["--include=dev", "--include=optional", "--engine-strict=false", "--bin-links", "--prefer-offline"];
-  const npm = spawn(command, [...first, "ci", ...flags, "--no-audit", "--no-fund", "--loglevel=error"], {
+  const child = spawn(command, [...first, ...words, ...flags, "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: ROOT,
-    env: npmEnvironment(),
+    env: npmEnvironment(onPinnedNode),
     shell,
     stdio: ["ignore", "pipe", "pipe"],
   });
-  let words = "";
-  for (const stream of [npm.stdout, npm.stderr]) stream.on("data", (chunk) => (words = (words + chunk).slice(-8_000)));
-  lock.guard(npm);
+  let said = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk) => (said = (said + chunk).slice(-8_000)));
+  lock.guard(child);
   const how = await new Promise((resolve) => {
-    npm.on("error", (error) => resolve(`could not be started: ${error.message}`));
-    npm.on("close", (code, signal) => resolve(code === 0 ? undefined : `ended with ${signal ?? `code ${code}`}`));
+    child.on("error", (error) => resolve(`could not be started: ${error.message}`));
+    child.on("close", (code, signal) => resolve(code === 0 ? undefined : `ended with ${signal ?? `code ${code}`}`));
   });
   if (how !== undefined) {
-    if (words.trim()) process.stderr.write(`${words.trim()}\n`);
+    if (said.trim()) process.stderr.write(`${said.trim()}\n`);
     throw new SetupError(
-      `\`npm ci\` ${how}; make sure that npm reaches its registry and that package-lock.json fits package.json, then run the same command again.`,
+      `\`npm ${words.join(" ")}\` ${how}; make sure that npm reaches its registry and that package-lock.json fits package.json, then run the same command again.`,
     );
   }
-  say(`done in ${((Date.now() - started) / 1000).toFixed(1)} s`);
 }
 
 // --- the pinned Node ------------------------------------------------------------------------------------------------
@@ -205,16 +209,18 @@ function chooseNode(root) {
   if (name !== undefined) {
     why = `the package ${name}@${version} did not get installed`;
     const folder = join(MODULES, name);
-    if (existsSync(folder) && hasBin("node")) {
-      const run = spawnSync(join(folder, readJson(join(folder, "package.json")).bin.node), ["-v"], {
-        encoding: "utf8",
-      });
-      if (run.stdout?.trim() === `v${version}`) return "pinned";
+    if (existsSync(folder)) {
+      const binary = join(folder, readJson(join(folder, "package.json")).bin.node);
+      const run = spawnSync(binary, ["-v"], { encoding: "utf8" });
+      if (run.stdout?.trim() === `v${version}`) {
+        if (!hasBin("node")) linkNode(binary);
+        return "pinned";
+      }
       why = `the Node of ${name}@${version} does not run here`;
     }
   }
   // A Node that does not run must not stay first on PATH.
-  for (const file of ["node", "node.cmd", "node.ps1"]) rmSync(join(MODULES, ".bin", file), { force: true });
+  for (const file of binFiles("node")) rmSync(file, { force: true });
   if (!hostNodeServes()) {
     throw new SetupError(
       `${why}: install Node ${OLDEST_NODE} or newer (this is ${process.version}) and run the same command again.`,
@@ -222,6 +228,16 @@ function chooseNode(root) {
   }
   say(`${why}; going on with this machine's own Node ${process.version}`);
   return "host";
+}
+
+/**
+ * Links the pinned Node where npm scripts find it. npm does so too, but up to version 10 it takes the link away again
+ * together with the packages for other platforms, which have a `node` of their own and are left out.
+ */
+function linkNode(binary) {
+  const bin = join(MODULES, ".bin");
+  if (process.platform === "win32") linkSync(binary, join(bin, "node.exe"));
+  else symlinkSync(relative(bin, binary), join(bin, "node"));
 }
 
 // --- one setup at a time --------------------------------------------------------------------------------------------
@@ -335,8 +351,19 @@ async function setUp() {
     // Asked again: whoever held the lock has probably done it.
     const wanted = whatIsWanted();
     if (isReady(wanted.fingerprint)) return;
-    if (!isInstalled(wanted)) await npmCi(lock);
-    const node = chooseNode(wanted.root);
+    const started = Date.now();
+    const complete = isInstalled(wanted);
+    if (!complete) {
+      say("installing the packages of package-lock.json (npm ci); the first time takes a minute");
+      await npm(lock, ["ci"], false);
+    }
+    let node = chooseNode(wanted.root);
+    // npm leaves optional packages out (the linter's binary is one) that want a newer Node than the host's.
+    if (node === "pinned" && !isInstalled(wanted)) {
+      await npm(lock, ["install", "--no-save"], true);
+      node = chooseNode(wanted.root);
+    }
+    if (!complete) say(`done in ${((Date.now() - started) / 1000).toFixed(1)} s`);
     if (!hasBin("nylorun")) {
       throw new SetupError(
         "`npm ci` did not link `nylorun` into node_modules/.bin; remove node_modules and try again.",
