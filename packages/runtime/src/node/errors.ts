@@ -1,0 +1,35 @@
+/**
+ * Why the Runtime does not start, or a command does nothing: one sentence that says what is wrong, where, and what to do.
+ * `code` is stable, `message` is for people. What the store and the definitions themselves refuse keeps their own codes.
+ */
+export class RuntimeError extends Error {
+  override readonly name = "RuntimeError";
+  readonly code: RuntimeErrorCode;
+
+  constructor(code: RuntimeErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export type RuntimeErrorCode =
+  /** A setting's value is not allowed, or settings contradict each other. */
+  | "setting.invalid"
+  /** The config file cannot be read, is not JSON, or has a key that is no setting. */
+  | "config.invalid"
+  /** A file of agents does not load, or exports none. */
+  | "agents.invalid"
+  /** Two agents have one id. */
+  | "agents.duplicate"
+  /** The home cannot be used as one. */
+  | "home.unusable"
+  /** Another process has the home. */
+  | "home.taken"
+  /** The address cannot be listened on. */
+  | "listen.failed"
+  /** The process that serves the home did not answer, or not as expected. */
+  | "control.failed"
+  /** A command named a key that is not there. */
+  | "key.unknown"
+  /** A command named a task that is not there, or not held. */
+  | "turn.notHeld";

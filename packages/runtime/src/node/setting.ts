@@ -1,0 +1,141 @@
+/**
+ * The kinds of setting: how a text of the command line or the environment, and a JSON value of the config file, become a
+ * value, and in which words either is refused.
+ */
+import { isIP } from "node:net";
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+
+/** One setting. `T` is what the program works with. */
+export interface Setting<T> {
+  /** What it does, in a sentence. */
+  readonly doc: string;
+  /** How `--help` and the docs write its value. */
+  readonly placeholder: string;
+  /** Completes "must be …". */
+  readonly allowed: string;
+  readonly default: T;
+  /** How the docs write the default; undefined where {@link doc} says what happens without one. */
+  readonly defaultText: string | undefined;
+  /** The value that `text` stands for, or undefined when it is not allowed. A relative path is relative to `folder`. */
+  fromText(text: string, folder: string): T | undefined;
+  /** The same of a JSON value. */
+  fromJson(value: unknown, folder: string): T | undefined;
+}
+
+interface About {
+  readonly doc: string;
+}
+
+/** A whole number within a range. `unit` follows numbers in the docs. */
+export function whole(
+  options: About & {
+    readonly unit?: "ms" | "bytes";
+    readonly min: number;
+    readonly max: number;
+    readonly default: number;
+  },
+): Setting<number> {
+  const { unit, min, max } = options;
+  const check = (value: number) => (Number.isInteger(value) && value >= min && value <= max ? value : undefined);
+  return {
+    doc: options.doc,
+    placeholder: unit ?? "number",
+    allowed: `a whole number${unit === undefined ? "" : unit === "ms" ? " of milliseconds" : " of bytes"} from ${min} to ${max}`,
+    default: options.default,
+    defaultText: String(options.default),
+    fromText: (text) => (/^\d{1,15}$/.test(text) ? check(Number(text)) : undefined),
+    fromJson: (value) => (typeof value === "number" ? check(value) : undefined),
+  };
+}
+
+/** A folder, absolute once it is read. `~/` is the user's own folder, which shells leave alone in some places. */
+export function folder(options: About & { readonly default: string }): Setting<string> {
+  const fromText = (text: string, base: string) =>
+    text === "" || text.includes("\0") ? undefined : resolve(base, text.replace(/^~(?=$|[/\\])/, homedir()));
+  return {
+    ...textual(options, "folder", "the path of a folder", fromText),
+    default: options.default,
+    defaultText: options.default,
+  };
+}
+
+/** An IP address or a host name to listen on. */
+export function host(options: About & { readonly default: string }): Setting<string> {
+  const fromText = (text: string) => {
+    const bare = text.replace(/^\[(.*)\]$/, "$1");
+    return isIP(bare) !== 0 || HOST_NAME.test(bare) ? bare.toLowerCase() : undefined;
+  };
+  return {
+    ...textual(options, "address", 'an IP address or a host name, such as "127.0.0.1"', fromText),
+    default: options.default,
+    defaultText: options.default,
+  };
+}
+
+/** The web address of a server, without a trailing slash. */
+export function baseUrl(options: About): Setting<string | undefined> {
+  const fromText = (text: string) => {
+    const url = URL.parse(text);
+    if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
+    if (url.username !== "" || url.password !== "" || /[?#]/.test(text)) return undefined;
+    return url.href.replace(/\/+$/, "");
+  };
+  const allowed = 'an http or https address without user, query or fragment, such as "https://agents.example.com"';
+  return { ...textual(options, "url", allowed, fromText), default: undefined, defaultText: undefined };
+}
+
+/** An agent's id. */
+export function agentId(options: About): Setting<string | undefined> {
+  const fromText = (text: string) => (/^[a-z0-9][a-z0-9-]{0,63}$/.test(text) ? text : undefined);
+  const allowed = 'an agent\'s id: 1-64 of a-z, 0-9 and "-", beginning with a letter or a digit';
+  return { ...textual(options, "id", allowed, fromText), default: undefined, defaultText: undefined };
+}
+
+/** Host names as they stand in a `Host` header, without port. As a text: separated by commas. */
+export function hostNames(options: About): Setting<readonly string[]> {
+  const check = (names: readonly unknown[]) => {
+    const hosts = names.map((name) => (typeof name === "string" ? name.trim().toLowerCase() : ""));
+    return hosts.every((name) => HOST_NAME.test(name) || isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0)
+      ? hosts
+      : undefined;
+  };
+  return {
+    doc: options.doc,
+    placeholder: "names",
+    allowed: 'host names without port, separated by commas (in a config file: a list), such as "agents.example.com"',
+    default: [],
+    defaultText: undefined,
+    fromText: (text) => check(text.split(",")),
+    fromJson: (value) => (Array.isArray(value) ? check(value) : undefined),
+  };
+}
+
+/** One of a few words. */
+export function oneOf<const Word extends string>(
+  options: About & { readonly words: readonly Word[]; readonly default: NoInfer<Word> },
+): Setting<Word> {
+  const fromText = (text: string) => options.words.find((word) => word === text);
+  return {
+    ...textual(options, "word", `one of ${options.words.join(", ")}`, fromText),
+    default: options.default,
+    defaultText: options.default,
+  };
+}
+
+const HOST_NAME = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*\.?$/i;
+
+function textual<T>(
+  { doc }: About,
+  placeholder: string,
+  allowed: string,
+  fromText: (text: string, folder: string) => T | undefined,
+): Omit<Setting<T>, "default" | "defaultText"> {
+  return {
+    doc,
+    placeholder,
+    allowed,
+    fromText,
+    fromJson: (value, base) => (typeof value === "string" ? fromText(value, base) : undefined),
+  };
+}

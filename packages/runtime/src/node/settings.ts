@@ -1,0 +1,231 @@
+/**
+ * Every setting of the Runtime, each defined once. Flags, environment variables, keys of the config file, their checks,
+ * `--help` and the docs all come from this table. A setting is looked for in that order: flag, environment, config file, default.
+ *
+ * A setting's name is its key in the config file and its name in code; `turnTimeoutMs` is `--turn-timeout-ms` as a flag
+ * and `NYLORUN_TURN_TIMEOUT_MS` in the environment. An empty environment variable counts as none.
+ */
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+
+import { RuntimeError } from "./errors.ts";
+import { agentId, baseUrl, folder, host, hostNames, oneOf, whole } from "./setting.ts";
+import type { Setting } from "./setting.ts";
+import { nearest } from "./spelling.ts";
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+const MIB = 1024 * 1024;
+
+export const SETTINGS = {
+  // The home goes with the agents' code, not with the person: what waits in it can only be resumed by that code.
+  home: folder({
+    doc: "The folder that keeps everything: the database, the lock, the local key. One process serves a home.",
+    default: ".nylorun",
+  }),
+  host: host({
+    doc: "The address to listen on. Beyond this machine only when you say so.",
+    default: "127.0.0.1",
+  }),
+  // "NYLO" on a telephone's keys.
+  port: whole({ doc: "The port to listen on; 0 takes any that is free.", min: 0, max: 65_535, default: 6956 }),
+  publicUrl: baseUrl({
+    doc: "Where callers reach the Runtime, as cards say it. Without it: the address it listens on.",
+  }),
+  allowedHosts: hostNames({
+    doc: "More names that requests may carry in their Host header, besides the public URL's and, on this machine, localhost.",
+  }),
+  defaultAgent: agentId({
+    doc: "Whose card /.well-known/agent-card.json is. Without it: the only agent's, if there is one only.",
+  }),
+  a2aWaitMs: whole({
+    doc: "How long a blocking SendMessage waits for the task before it answers with the task as it is.",
+    unit: "ms",
+    min: 0,
+    max: 60 * MINUTE,
+    default: 5 * MINUTE,
+  }),
+  messageDedupeMs: whole({
+    doc: "How long a message id is remembered, so that a message sent again does not run again; 0 turns that off.",
+    unit: "ms",
+    min: 0,
+    max: 365 * DAY,
+    default: DAY,
+  }),
+  contextQueueDepth: whole({
+    doc: "How many messages may wait in one context while a turn of it is active.",
+    min: 0,
+    max: 10_000,
+    default: 100,
+  }),
+  bodyBytes: whole({
+    doc: "The largest request body.",
+    unit: "bytes",
+    min: 1024,
+    max: 64 * MIB,
+    default: 8 * MIB,
+  }),
+  maxRunningTurns: whole({
+    doc: "How many turns run at once; the others wait in order.",
+    min: 1,
+    max: 100_000,
+    default: 256,
+  }),
+  turnTimeoutMs: whole({
+    doc: "How long a turn may run before it fails; the time it waits for somebody does not count.",
+    unit: "ms",
+    min: 1,
+    max: 7 * DAY,
+    default: 60 * MINUTE,
+  }),
+  cancelGraceMs: whole({
+    doc: "How long the function of a cancelled turn may go on before its context goes on without it.",
+    unit: "ms",
+    min: 0,
+    max: 10 * MINUTE,
+    default: 10_000,
+  }),
+  leaseMs: whole({
+    doc: "How long a process has a context to itself before it must renew that; another takes over after so long.",
+    unit: "ms",
+    min: 1000,
+    max: 10 * MINUTE,
+    default: 15_000,
+  }),
+  stopGraceMs: whole({
+    doc: "How long running turns may go on after SIGTERM or SIGINT; what is not done then is resumed at the next start.",
+    unit: "ms",
+    min: 0,
+    max: 10 * MINUTE,
+    default: 10_000,
+  }),
+  logLevel: oneOf({
+    doc: "What goes to the log, on stderr: this and what is graver.",
+    words: ["debug", "info", "warn", "error", "silent"],
+    default: "info",
+  }),
+} as const;
+
+export type SettingName = keyof typeof SETTINGS;
+
+/** Every setting with its value. */
+export type Settings = {
+  readonly [Name in SettingName]: (typeof SETTINGS)[Name] extends Setting<infer Value> ? Value : never;
+};
+
+/** Some settings, as an embedder gives them. */
+export type SomeSettings = { readonly [Name in SettingName]?: Settings[Name] | undefined };
+
+export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
+
+/** The config file that is read when it is there and no other is named. */
+export const CONFIG_FILE = "nylorun.config.json";
+
+/** `--turn-timeout-ms` for `turnTimeoutMs`. */
+export function flagOf(name: SettingName): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** `NYLORUN_TURN_TIMEOUT_MS` for `turnTimeoutMs`. */
+export function variableOf(name: SettingName): string {
+  return `NYLORUN_${name.replace(/[A-Z]/g, "_$&").toUpperCase()}`;
+}
+
+export interface SettingsSources {
+  /** Values of flags, as typed. */
+  readonly flags: { readonly [Name in SettingName]?: string | undefined };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The config file that `--config` names. */
+  readonly config?: string | undefined;
+  /** What relative paths are relative to; those of the config file are relative to its own folder. */
+  readonly cwd: string;
+}
+
+/**
+ * Reads all settings.
+ *
+ * @throws RuntimeError `setting.invalid`, `config.invalid`: which value, where it stands, what is allowed.
+ */
+export function resolveSettings({ flags, env, config, cwd }: SettingsSources): Settings {
+  const file = readConfigFile(cwd, config);
+  return fill((name, setting) => {
+    const flag = flags[name];
+    if (flag !== undefined) return setting.fromText(flag, cwd) ?? refuse(flagOf(name), setting, flag);
+    const variable = env[variableOf(name)];
+    if (variable !== undefined && variable !== "") {
+      return setting.fromText(variable, cwd) ?? refuse(`${variableOf(name)} in the environment`, setting, variable);
+    }
+    if (file === undefined || !Object.hasOwn(file.values, name)) return undefined;
+    const value = file.values[name];
+    return setting.fromJson(value, dirname(file.path)) ?? refuse(`"${name}" in ${file.path}`, setting, value);
+  }, cwd);
+}
+
+/**
+ * Checks settings that a program gives, and fills in the defaults. Neither environment nor config file is read.
+ *
+ * @throws RuntimeError `setting.invalid`.
+ */
+export function checkSettings(given: SomeSettings, cwd: string): Settings {
+  return fill((name, setting) => {
+    const value = given[name];
+    return value === undefined
+      ? undefined
+      : (setting.fromJson(value, cwd) ?? refuse(`The option ${name}`, setting, value));
+  }, cwd);
+}
+
+type AnySetting = Setting<Settings[SettingName]>;
+
+function fill(find: (name: SettingName, setting: AnySetting) => unknown, cwd: string): Settings {
+  const values = SETTING_NAMES.map((name) => {
+    const setting: AnySetting = SETTINGS[name];
+    return [name, find(name, setting) ?? setting.fromJson(setting.default, cwd)];
+  });
+  // The table's own types say what each setting's value is.
+  return Object.fromEntries(values) as Settings;
+}
+
+function refuse(where: string, setting: AnySetting, value: unknown): never {
+  const shown = JSON.stringify(value) ?? typeof value;
+  const came = shown.length > 80 ? `${shown.slice(0, 80)}…` : shown;
+  throw new RuntimeError("setting.invalid", `${where} must be ${setting.allowed}; it is ${came}.`);
+}
+
+interface ConfigFile {
+  readonly path: string;
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+function readConfigFile(cwd: string, named: string | undefined): ConfigFile | undefined {
+  const path = resolve(cwd, named ?? CONFIG_FILE);
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" && named === undefined) return undefined;
+    const why = code === "ENOENT" ? "there is no such file" : code === "EISDIR" ? "it is a folder" : String(code);
+    throw new RuntimeError("config.invalid", `The config file ${path} cannot be read: ${why}.`, { cause: error });
+  }
+  let values: unknown;
+  try {
+    values = JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch (error) {
+    const why = (error as Error).message.replaceAll(/\s+/g, " ");
+    throw new RuntimeError("config.invalid", `The config file ${path} is not JSON: ${why}.`, { cause: error });
+  }
+  if (typeof values !== "object" || values === null || Array.isArray(values)) {
+    throw new RuntimeError(
+      "config.invalid",
+      `The config file ${path} must hold one JSON object, such as {"port": 7000}.`,
+    );
+  }
+  for (const key of Object.keys(values)) {
+    if (Object.hasOwn(SETTINGS, key)) continue;
+    const near = nearest(key, SETTING_NAMES);
+    const hint = near === undefined ? `The settings are ${SETTING_NAMES.join(", ")}.` : `Did you mean "${near}"?`;
+    throw new RuntimeError("config.invalid", `"${key}" in ${path} is no setting. ${hint}`);
+  }
+  return { path, values: values as Record<string, unknown> };
+}

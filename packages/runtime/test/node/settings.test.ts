@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+
+import {
+  checkSettings,
+  flagOf,
+  resolveSettings,
+  SETTING_NAMES,
+  SETTINGS,
+  variableOf,
+} from "../../src/node/settings.ts";
+import type { SettingName, SettingsSources } from "../../src/node/settings.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "nylorun-settings-"));
+after(() => rmSync(folder, { recursive: true }));
+
+let files = 0;
+function configFile(content: unknown): string {
+  const path = join(folder, `${++files}.json`);
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  return path;
+}
+
+function settings(sources: Partial<SettingsSources> = {}) {
+  return resolveSettings({ flags: {}, env: {}, cwd: folder, ...sources });
+}
+
+function refusal(sources: Partial<SettingsSources>): { code: string; message: string } {
+  try {
+    settings(sources);
+  } catch (error) {
+    const { code, message } = error as { code: string; message: string };
+    assert.ok(!message.includes("\n"), "one sentence is one line");
+    return { code, message };
+  }
+  return assert.fail(`${JSON.stringify(sources)} was taken`);
+}
+
+describe("settings", () => {
+  it("have these names, flags, variables and defaults", () => {
+    const listed = SETTING_NAMES.map((name) => [
+      name,
+      flagOf(name),
+      variableOf(name),
+      SETTINGS[name].defaultText ?? "-",
+    ]);
+    assert.deepEqual(listed, [
+      ["home", "--home", "NYLORUN_HOME", ".nylorun"],
+      ["host", "--host", "NYLORUN_HOST", "127.0.0.1"],
+      ["port", "--port", "NYLORUN_PORT", "6956"],
+      ["publicUrl", "--public-url", "NYLORUN_PUBLIC_URL", "-"],
+      ["allowedHosts", "--allowed-hosts", "NYLORUN_ALLOWED_HOSTS", "-"],
+      ["defaultAgent", "--default-agent", "NYLORUN_DEFAULT_AGENT", "-"],
+      ["a2aWaitMs", "--a2a-wait-ms", "NYLORUN_A2A_WAIT_MS", "300000"],
+      ["messageDedupeMs", "--message-dedupe-ms", "NYLORUN_MESSAGE_DEDUPE_MS", "86400000"],
+      ["contextQueueDepth", "--context-queue-depth", "NYLORUN_CONTEXT_QUEUE_DEPTH", "100"],
+      ["bodyBytes", "--body-bytes", "NYLORUN_BODY_BYTES", "8388608"],
+      ["maxRunningTurns", "--max-running-turns", "NYLORUN_MAX_RUNNING_TURNS", "256"],
+      ["turnTimeoutMs", "--turn-timeout-ms", "NYLORUN_TURN_TIMEOUT_MS", "3600000"],
+      ["cancelGraceMs", "--cancel-grace-ms", "NYLORUN_CANCEL_GRACE_MS", "10000"],
+      ["leaseMs", "--lease-ms", "NYLORUN_LEASE_MS", "15000"],
+      ["stopGraceMs", "--stop-grace-ms", "NYLORUN_STOP_GRACE_MS", "10000"],
+      ["logLevel", "--log-level", "NYLORUN_LOG_LEVEL", "info"],
+    ]);
+  });
+
+  it("have defaults that are allowed", () => {
+    assert.deepEqual(settings(), checkSettings({}, folder));
+    assert.equal(settings().home, join(folder, ".nylorun"));
+    assert.equal(settings().publicUrl, undefined);
+    assert.deepEqual(settings().allowedHosts, []);
+  });
+
+  it("come from the flag, else the environment, else the config file, else the default", () => {
+    const config = configFile({ port: 3 });
+    assert.equal(settings({ flags: { port: "1" }, env: { NYLORUN_PORT: "2" }, config }).port, 1);
+    assert.equal(settings({ env: { NYLORUN_PORT: "2" }, config }).port, 2);
+    assert.equal(settings({ env: { NYLORUN_PORT: "" }, config }).port, 3, "an empty variable counts as none");
+    assert.equal(settings({ config }).port, 3);
+    assert.equal(settings().port, 6956);
+  });
+
+  it("are read from nylorun.config.json when it is there", () => {
+    const cwd = join(folder, "project");
+    mkdirSync(cwd);
+    writeFileSync(join(cwd, "nylorun.config.json"), '\uFEFF{"allowedHosts": ["Agents.Example.com"], "home": "data"}');
+    const read = settings({ cwd });
+    assert.deepEqual(read.allowedHosts, ["agents.example.com"]);
+    assert.equal(read.home, join(cwd, "data"));
+  });
+
+  it("resolve paths against where they were written", () => {
+    mkdirSync(join(folder, "elsewhere"));
+    const config = join(folder, "elsewhere", "config.json");
+    writeFileSync(config, '{"home": "data"}');
+    assert.equal(settings({ config: "elsewhere/config.json" }).home, join(folder, "elsewhere", "data"));
+    assert.equal(settings({ flags: { home: "data" }, config }).home, join(folder, "data"));
+    assert.equal(settings({ env: { NYLORUN_HOME: "~/n" } }).home, join(homedir(), "n"));
+  });
+
+  it("normalise addresses", () => {
+    const flags = {
+      publicUrl: "HTTPS://Agents.Example.com:443/team/",
+      host: "[::1]",
+      allowedHosts: "a.example, B.example",
+    };
+    const read = settings({ flags });
+    assert.equal(read.publicUrl, "https://agents.example.com/team");
+    assert.equal(read.host, "::1");
+    assert.deepEqual(read.allowedHosts, ["a.example", "b.example"]);
+  });
+
+  const refused: readonly [SettingName, string][] = [
+    ["port", "65536"],
+    ["port", "-1"],
+    ["port", "80.5"],
+    ["port", "0x50"],
+    ["port", "1e3"],
+    ["port", " 80"],
+    ["port", "eighty"],
+    ["bodyBytes", "8MB"],
+    ["leaseMs", "999"],
+    ["turnTimeoutMs", "0"],
+    ["maxRunningTurns", "99999999999999999999"],
+    ["host", "http://localhost"],
+    ["host", "local host"],
+    ["host", "127.0.0.1:80"],
+    ["publicUrl", "agents.example.com"],
+    ["publicUrl", "ftp://agents.example.com"],
+    ["publicUrl", "https://user:word@agents.example.com"],
+    ["publicUrl", "https://agents.example.com/?a"],
+    ["publicUrl", "https://agents.example.com/#"],
+    ["allowedHosts", "a.example,,b.example"],
+    ["allowedHosts", "a.example:80"],
+    ["allowedHosts", "*"],
+    ["defaultAgent", "Echo"],
+    ["logLevel", "trace"],
+    ["logLevel", "INFO"],
+    ["home", "a\0b"],
+  ];
+
+  it("are refused outside of their range, saying where they came from, what is allowed and what came", () => {
+    for (const [name, value] of refused) {
+      const { allowed } = SETTINGS[name];
+      const came = `must be ${allowed}; it is ${JSON.stringify(value)}.`;
+      assert.deepEqual(refusal({ flags: { [name]: value } }), {
+        code: "setting.invalid",
+        message: `${flagOf(name)} ${came}`,
+      });
+      assert.deepEqual(refusal({ env: { [variableOf(name)]: value } }), {
+        code: "setting.invalid",
+        message: `${variableOf(name)} in the environment ${came}`,
+      });
+      if (name === "allowedHosts") continue;
+      const config = configFile({ [name]: value });
+      assert.deepEqual(refusal({ config }), { code: "setting.invalid", message: `"${name}" in ${config} ${came}` });
+    }
+  });
+
+  it("are refused in a config file when they have another type", () => {
+    for (const [name, value] of Object.entries({
+      port: "80",
+      host: 7,
+      allowedHosts: "a.example",
+      home: null,
+      bodyBytes: 2048.5,
+    })) {
+      const config = configFile({ [name]: value });
+      const { code, message } = refusal({ config });
+      assert.equal(code, "setting.invalid");
+      assert.ok(message.startsWith(`"${name}" in ${config} must be `), message);
+      assert.ok(message.endsWith(`it is ${JSON.stringify(value)}.`), message);
+    }
+  });
+
+  it("are refused when a program gives one that is not allowed", () => {
+    assert.throws(() => checkSettings({ port: 70_000 }, folder), {
+      code: "setting.invalid",
+      message: "The option port must be a whole number from 0 to 65535; it is 70000.",
+    });
+    assert.throws(() => checkSettings({ leaseMs: NaN }, folder), { code: "setting.invalid" });
+  });
+});
+
+describe("a config file", () => {
+  it("with an unknown key is refused, naming the nearest one", () => {
+    const near = configFile({ a2aWaitMS: 1 });
+    assert.deepEqual(refusal({ config: near }), {
+      code: "config.invalid",
+      message: `"a2aWaitMS" in ${near} is no setting. Did you mean "a2aWaitMs"?`,
+    });
+    const prot = configFile({ prot: 1 });
+    assert.match(refusal({ config: prot }).message, /Did you mean "port"\?$/);
+    const far = configFile({ colour: "red" });
+    assert.match(
+      refusal({ config: far }).message,
+      /"colour" in .* is no setting\. The settings are home, host, port, /,
+    );
+    const inherited = configFile('{"__proto__": {"port": 1}}');
+    assert.match(refusal({ config: inherited }).message, /"__proto__" in .* is no setting/);
+  });
+
+  it("that is not there, no file, not JSON or no object is refused, saying so", () => {
+    const named = join(folder, "nowhere.json");
+    assert.deepEqual(refusal({ config: "nowhere.json" }), {
+      code: "config.invalid",
+      message: `The config file ${named} cannot be read: there is no such file.`,
+    });
+    assert.match(refusal({ config: folder }).message, /cannot be read: it is a folder\.$/);
+    const broken = configFile('{\n  "port": 80,\n}');
+    assert.match(refusal({ config: broken }).message, /is not JSON: .*line 3 column 1/);
+    for (const value of ["[]", "null", "7"]) {
+      assert.match(refusal({ config: configFile(value) }).message, /must hold one JSON object/);
+    }
+  });
+});
