@@ -1,0 +1,174 @@
+/**
+ * A home: the folder that keeps everything, held by one process at a time (E18).
+ *
+ * The lock is an exclusive transaction on an empty SQLite file. The operating system lets go of it when the process ends, however
+ * it ends, so no lock is ever stale; and Node has no other way to lock a file. Who holds it stands in `owner.json`, which may be
+ * stale and is believed only while the lock is held.
+ */
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { RuntimeError } from "./errors.ts";
+
+/** What a process holds a home for: to serve it, or for one command while nobody serves it. */
+export type Purpose = "serve" | "command";
+
+export interface Home extends Disposable {
+  readonly folder: string;
+  /** The store's database. */
+  readonly database: string;
+  /** Tells other processes where commands are taken: {@link Owner.control}. */
+  announce(control: string): void;
+}
+
+/** Who holds a home, as `owner.json` says. */
+export interface Owner {
+  readonly pid: number;
+  readonly purpose: Purpose;
+  /** The socket on which a serving process takes commands. */
+  readonly control?: string | undefined;
+}
+
+const LOCK = "home.lock";
+const OWNER = "owner.json";
+const SQLITE_BUSY = 5;
+/** Between two attempts at the lock, in milliseconds. */
+const PAUSE = 20;
+
+// A database that is garbage-collected is closed, and its lock lost, so whoever holds a home is known here.
+const held = new Set<DatabaseSync>();
+
+/**
+ * Takes the home, making the folder (0700) if there is none.
+ *
+ * @param options.patienceMs How long to wait for a process that has it: a command is done soon, a killed process gone soon.
+ * @throws RuntimeError `home.taken` naming the process that has it; `home.unusable`.
+ */
+export async function takeHome(
+  folder: string,
+  { purpose, patienceMs }: { readonly purpose: Purpose; readonly patienceMs: number },
+): Promise<Home> {
+  prepareFolder(folder);
+  const deadline = performance.now() + patienceMs;
+  for (;;) {
+    const lock = tryLock(folder);
+    if (lock !== undefined) return holdHome({ folder, purpose, lock });
+    if (performance.now() >= deadline) throw taken(folder, readOwner(folder));
+    await delay(PAUSE);
+  }
+}
+
+/** Whether there is a home in this folder. */
+export function isHome(folder: string): boolean {
+  return existsSync(join(folder, LOCK));
+}
+
+/** Who says to hold the home. A process that was killed still says so. */
+export function readOwner(folder: string): Owner | undefined {
+  try {
+    return JSON.parse(readFileSync(join(folder, OWNER), "utf8")) as Owner;
+  } catch {
+    return undefined;
+  }
+}
+
+function holdHome({ folder, purpose, lock }: { folder: string; purpose: Purpose; lock: DatabaseSync }): Home {
+  held.add(lock);
+  const file = join(folder, OWNER);
+  const write = (owner: Owner) => {
+    // Renamed into place, so that nobody reads half of it.
+    writeFileSync(`${file}.new`, JSON.stringify(owner), { mode: 0o600 });
+    renameSync(`${file}.new`, file);
+  };
+  write({ pid: process.pid, purpose });
+  return {
+    folder,
+    database: join(folder, "nylorun.db"),
+    announce: (control) => write({ pid: process.pid, purpose, control }),
+    [Symbol.dispose]() {
+      if (!held.delete(lock)) return;
+      rmSync(file, { force: true });
+      lock.close();
+    },
+  };
+}
+
+/** The lock, or undefined when another process has it. */
+function tryLock(folder: string): DatabaseSync | undefined {
+  const file = join(folder, LOCK);
+  let lock: DatabaseSync | undefined;
+  try {
+    // Never opened other than by SQLite: a process that closes a file loses its locks on it, whoever in it took them.
+    if (!existsSync(file)) createEmpty(file);
+    lock = new DatabaseSync(file);
+    lock.exec("BEGIN EXCLUSIVE");
+    return lock;
+  } catch (error) {
+    lock?.close();
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return undefined;
+    throw unusable(folder, `${file} cannot be locked (${(error as Error).message})`, error);
+  }
+}
+
+function createEmpty(file: string): void {
+  try {
+    writeFileSync(file, "", { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+/** Makes the folder, or makes sure that it is ours: nobody's `/tmp` is to become private because it was named by mistake. */
+function prepareFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const names = readdirSync(folder);
+    const strange = names.includes(LOCK) ? [] : names.filter((name) => name !== "lost+found");
+    if (strange.length > 0) {
+      throw new RuntimeError(
+        "home.unusable",
+        `${folder} is no home: it holds other things (${strange.slice(0, 3).join(", ")}${strange.length > 3 ? ", …" : ""}). ` +
+          "Choose a new or an empty folder with --home.",
+      );
+    }
+    if ((statSync(folder).mode & 0o077) !== 0) chmodSync(folder, 0o700);
+  } catch (error) {
+    if (error instanceof RuntimeError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    const why =
+      code === "ENOTDIR" || code === "EEXIST"
+        ? "a file is in its place"
+        : code === "EACCES" || code === "EPERM"
+          ? "this user may not use it"
+          : code === "EROFS"
+            ? "it is on a read-only disk"
+            : (error as Error).message;
+    throw unusable(folder, why, error);
+  }
+}
+
+function unusable(folder: string, why: string, cause: unknown): RuntimeError {
+  const message = `The folder ${folder} cannot be used as a home: ${why}. Choose another one with --home.`;
+  return new RuntimeError("home.unusable", message, { cause });
+}
+
+function taken(folder: string, owner: Owner | undefined): RuntimeError {
+  const who = owner === undefined ? "another process" : `process ${owner.pid}`;
+  const message =
+    owner?.purpose === "command"
+      ? `A command (${who}) is at work in the home ${folder}. Try again when it is done.`
+      : `${who[0]?.toUpperCase()}${who.slice(1)} serves the home ${folder}. Stop it, or choose another home with --home.`;
+  return new RuntimeError("home.taken", message);
+}
