@@ -197,8 +197,8 @@ async function npm(lock, words, onPinnedNode) {
 /** The package that brings the pinned Node to this platform, and its version. */
 function pinnedNode(root) {
   const platform = `${process.platform === "win32" ? "win" : process.platform}-${process.arch}`;
-  const pins = Object.entries(root.optionalDependencies ?? {}).filter(([name]) => /^node-/.test(name));
-  const [name] = pins.find(([name]) => name.endsWith(`-${platform}`)) ?? [];
+  const pins = Object.entries(root.optionalDependencies ?? {}).filter(([pin]) => pin.startsWith("node-"));
+  const [name] = pins.find(([pin]) => pin.endsWith(`-${platform}`)) ?? [];
   return { platform, name, version: pins[0]?.[1] };
 }
 
