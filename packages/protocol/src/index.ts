@@ -30,6 +30,9 @@ export type {
 } from "./a2a/errors.ts";
 export { activate, EXTENSION_URIS, EXTENSIONS, joinMetadata, readExtensions, splitMetadata } from "./a2a/extensions.ts";
 export type { Activation, ExtensionData, ExtensionUri, SplitMetadata } from "./a2a/extensions.ts";
+export { matchesMode, mediaTypeOf } from "./a2a/media.ts";
+export { MAX_DEPTH } from "./a2a/protojson.ts";
+export { isA2aMethod, MAX_PARTS, parseParams } from "./a2a/requests.ts";
 export { isInterrupted, isTerminal, TASK_STATES, taskStateOf } from "./a2a/states.ts";
 export type { TurnState, WaitKind } from "./a2a/states.ts";
 export type {
@@ -84,6 +87,7 @@ export type {
   TextPart,
   UrlPart,
 } from "./a2a/types.ts";
+export { A2A_VERSION, negotiateVersion } from "./a2a/version.ts";
 export { isEffectsData } from "./generated/effects.ts";
 export { isFilesData } from "./generated/files.ts";
 export { isInteractionAnswer, isOpenInteraction } from "./generated/interactions.ts";
@@ -104,4 +108,10 @@ export type {
   QuestionAnswer,
   TelemetryData,
 } from "./generated/types.ts";
+export { isComplete, normalizeReport, ReportError } from "./progress/event.ts";
+export type { ProgressStatus } from "./progress/event.ts";
+export { progressOfTask } from "./progress/task.ts";
+export type { TaskProgress } from "./progress/task.ts";
+export { plainText } from "./progress/text.ts";
+export { nextShown, shownPercent } from "./progress/view.ts";
 export type { SchemaError, Validator } from "./validator.ts";

@@ -47,70 +47,70 @@ export function activate(
   return active.length === 0 ? NOTHING : { active: new Set(active), echo: active.join(", ") };
 }
 
-/** Metadata, taken apart. Both parts are absent when there is nothing in them. */
+/** What a message or an artifact says beside its parts, taken apart. What there is nothing of is absent. */
 export interface SplitMetadata {
   /** Data of the profile's extensions alone. */
   readonly data?: ExtensionData;
-  /** Everything else, the caller's own. */
+  /** Everything else, the sender's own. */
   readonly metadata?: Struct;
+  /** Listed URIs that are not the profile's. */
+  readonly extensions?: readonly string[];
 }
 
+type Carrier = Pick<Message, "metadata" | "extensions">;
+
 /** Takes the profile's extension data out of metadata, so that nothing else in there can pose as it. */
-export function splitMetadata(metadata: Struct | undefined): SplitMetadata {
-  if (metadata === undefined) return {};
-  const uris = EXTENSION_URIS.filter((uri) => Object.hasOwn(metadata, uri));
-  if (uris.length === 0) return Object.keys(metadata).length === 0 ? {} : { metadata };
+export function splitMetadata(carrier: Carrier): SplitMetadata {
+  const foreign = carrier.extensions?.filter((uri) => !EXTENSION_URIS.includes(uri as ExtensionUri));
+  const extensions = foreign?.length ? { extensions: foreign } : undefined;
+  const { metadata } = carrier;
+  const uris = metadata === undefined ? [] : EXTENSION_URIS.filter((uri) => Object.hasOwn(metadata, uri));
+  if (metadata === undefined || uris.length === 0) return { ...kept(metadata), ...extensions };
   const data: { [Uri in ExtensionUri]?: unknown } = {};
-  // A spread defines each key anew, so one named __proto__ stays a key.
+  // A spread defines each key anew, so that one named __proto__ stays a key.
   const rest: Record<string, unknown> = { ...metadata };
   for (const uri of uris) {
     data[uri] = metadata[uri];
     delete rest[uri];
   }
-  return Object.keys(rest).length === 0 ? { data } : { data, metadata: rest };
+  return { data, ...kept(rest), ...extensions };
 }
 
 /**
- * Splits the metadata of a message that came in. Data of an extension that the request did not activate is ignored.
+ * Splits what a message that came in says. Data of an extension that the request did not activate is ignored.
  *
  * @throws A2aError -32602 on `message.extensions` when the message carries data of an active extension and does not list it.
  */
-export function readExtensions(
-  message: Pick<Message, "metadata" | "extensions">,
-  active: ReadonlySet<ExtensionUri>,
-): SplitMetadata {
-  const split = splitMetadata(message.metadata);
-  if (split.data === undefined) return split;
-  const data: { [Uri in ExtensionUri]?: unknown } = {};
-  let found = false;
-  for (const uri of EXTENSION_URIS) {
-    if (!active.has(uri) || !Object.hasOwn(split.data, uri)) continue;
-    if (!message.extensions?.includes(uri)) {
-      throw invalidParams([
-        { field: "message.extensions", description: `must list ${uri}, because message.metadata carries its data` },
-      ]);
-    }
-    data[uri] = split.data[uri];
-    found = true;
+export function readExtensions(message: Carrier, active: ReadonlySet<ExtensionUri>): SplitMetadata {
+  // The common message by far.
+  if (message.metadata === undefined && message.extensions === undefined) return {};
+  const { data: found, ...rest } = splitMetadata(message);
+  const uris = found === undefined ? [] : EXTENSION_URIS.filter((uri) => active.has(uri) && Object.hasOwn(found, uri));
+  if (found === undefined || uris.length === 0) return rest;
+  const unlisted = uris.find((uri) => !message.extensions?.includes(uri));
+  if (unlisted !== undefined) {
+    throw invalidParams([
+      { field: "message.extensions", description: `must list ${unlisted}, because message.metadata carries its data` },
+    ]);
   }
-  return { ...(found && { data }), ...(split.metadata && { metadata: split.metadata }) };
+  return { data: Object.fromEntries(uris.map((uri) => [uri, found[uri]])), ...rest };
 }
 
 /**
- * Puts metadata together again for an answer or a push: the rest, and the data of the active extensions. No extension data goes
- * out that was not activated.
+ * Puts together what goes out: the rest, and the data of the active extensions. No extension data goes out that was not
+ * activated.
  *
  * @returns What to spread into a message or an artifact; of a task or a status update, take `metadata` alone.
  */
-export function joinMetadata(
-  split: SplitMetadata,
-  active: ReadonlySet<ExtensionUri>,
-): { readonly metadata?: Struct; readonly extensions?: readonly ExtensionUri[] } {
-  const { data } = split;
-  const extensions =
-    data === undefined ? [] : EXTENSION_URIS.filter((uri) => active.has(uri) && data[uri] !== undefined);
-  if (extensions.length === 0) return split.metadata ? { metadata: split.metadata } : {};
-  const metadata: Record<string, unknown> = { ...split.metadata };
-  for (const uri of extensions) metadata[uri] = data?.[uri];
-  return { metadata, extensions };
+export function joinMetadata(split: SplitMetadata, active: ReadonlySet<ExtensionUri>): Carrier {
+  const { data, metadata, extensions } = split;
+  const uris = data === undefined ? [] : EXTENSION_URIS.filter((uri) => active.has(uri) && data[uri] !== undefined);
+  if (data === undefined || uris.length === 0) return { ...kept(metadata), ...(extensions && { extensions }) };
+  const joined: Record<string, unknown> = { ...metadata };
+  for (const uri of uris) joined[uri] = data[uri];
+  return { metadata: joined, extensions: [...uris, ...(extensions ?? [])] };
+}
+
+function kept(metadata: Struct | undefined): { readonly metadata: Struct } | undefined {
+  return metadata !== undefined && Object.keys(metadata).length > 0 ? { metadata } : undefined;
 }
