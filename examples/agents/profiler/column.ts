@@ -139,12 +139,12 @@ async function findExceptions(column: Column, pace: Pace): Promise<ColumnProfile
 function mostCommon(counts: ReadonlyMap<string, number>): { value: string; count: number }[] {
   return [...counts]
     .filter(([, count]) => count > 1)
-    .sort(([, a], [, b]) => b - a)
+    .toSorted(([, a], [, b]) => b - a)
     .slice(0, 5)
     .map(([value, count]) => ({ value: clip(value), count }));
 }
 
 function clip(value: string): string {
-  const characters = [...value.slice(0, 200)];
+  const characters = Array.from(value.slice(0, 200));
   return characters.length > 80 ? `${characters.slice(0, 79).join("")}…` : value;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import fc from "fast-check";
+import * as fc from "fast-check";
 
 import { kindOf } from "../profiler/cell.ts";
 import { inferType, profileColumn } from "../profiler/column.ts";
@@ -111,19 +111,19 @@ describe("reading", () => {
       unit: fc.constantFrom("a", "7", " ", ",", ";", "\t", '"', "\n", "ü", "🙂"),
       maxLength: 8,
     });
-    const rows = fc
+    const table = fc
       .integer({ min: 2, max: 4 })
       .chain((width) =>
         fc.array(fc.array(cell, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 8 }),
       );
     await fc.assert(
-      fc.asyncProperty(rows, fc.constantFrom(",", ";", "\t", "|"), async (rows, delimiter) => {
+      fc.asyncProperty(table, fc.constantFrom(",", ";", "\t", "|"), async (rows, delimiter) => {
         const line = (row: readonly string[]) => row.map((text) => `"${text.replaceAll('"', '""')}"`).join(delimiter);
         const header = rows[0]!.map((_, index) => `c${index}`);
-        const table = await read([header, ...rows].map(line).join("\n"));
-        assert.equal(table.delimiter, delimiter);
+        const reading = await read([header, ...rows].map(line).join("\n"));
+        assert.equal(reading.delimiter, delimiter);
         assert.deepEqual(
-          table.cells,
+          reading.cells,
           header.map((_, index) => rows.map((row) => row[index])),
         );
       }),

@@ -1,0 +1,78 @@
+/** A server in a process of its own, for as long as a benchmark needs it. */
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+
+export interface Launch {
+  readonly name: string;
+  /** Arguments of `node`. */
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Finds the port in a line that the server prints. */
+  readonly port: RegExp;
+}
+
+export class Server implements AsyncDisposable {
+  readonly name: string;
+  readonly port: number;
+  readonly #process: ChildProcess;
+
+  private constructor(name: string, port: number, process: ChildProcess) {
+    this.name = name;
+    this.port = port;
+    this.#process = process;
+  }
+
+  /** @throws When it has not printed its port within 15 s; its last words are in the message. */
+  static async start({ name, args, env, port }: Launch): Promise<Server> {
+    const child = spawnNode(args, env);
+    const said: string[] = [];
+    const found = new Promise<number>((resolve, reject) => {
+      for (const stream of [child.stdout, child.stderr]) {
+        if (stream === null) continue;
+        createInterface(stream).on("line", (line) => {
+          if (said.length < 50) said.push(line);
+          const match = port.exec(line);
+          if (match) resolve(Number(match[1]));
+        });
+      }
+      child.once("error", reject);
+      child.once("exit", (code, signal) =>
+        reject(new Error(`${name} ended (${code ?? signal}) before it served:\n${said.join("\n")}`)),
+      );
+      setTimeout(() => reject(new Error(`${name} named no port within 15 s:\n${said.join("\n")}`)), 15_000).unref();
+    });
+    try {
+      return new Server(name, await found, child);
+    } catch (error) {
+      await stop(child);
+      throw error;
+    }
+  }
+
+  get pid(): number {
+    return this.#process.pid ?? 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await stop(this.#process);
+  }
+}
+
+export function spawnNode(args: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcess {
+  return spawn(process.execPath, args, {
+    env: { ...process.env, NODE_ENV: "production", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+}
+
+/** Asks the process to end; ends it after 10 s. */
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill("SIGTERM");
+  const timer = setTimeout(() => child.kill("SIGKILL"), 10_000);
+  await ended;
+  clearTimeout(timer);
+}
