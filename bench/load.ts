@@ -85,7 +85,7 @@ function keepSending(socket: Socket, target: Target, next: (latency?: number) =>
         if (next(latency)) send();
         else resolve();
       } catch (error) {
-        reject(error as Error);
+        socket.destroy(error as Error);
       }
     });
     socket.once("error", reject);
