@@ -1,0 +1,92 @@
+/**
+ * `npm test`: runs the `*.test.ts` files with Node's test runner.
+ *
+ *     npm test                                        all of them
+ *     npm test -- packages/protocol test/e2e/a.test.ts    those at or below the given paths
+ *     npm test -- --test-name-pattern "queued"        the tests whose title matches, in any file
+ *
+ * Each file is a process of its own. One that has not ended after `FILE_TIMEOUT` fails and is killed, so nothing hangs. The
+ * runner's own summary is the last thing printed, and its exit code is ours.
+ */
+import { spawn } from "node:child_process";
+import { existsSync, globSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join, relative, resolve, sep } from "node:path";
+import { parseArgs } from "node:util";
+
+const ROOT = resolve(import.meta.dirname, "..");
+const FOLDERS = ["packages", "test", "examples", "scripts", "bench"];
+/** For one test file, in milliseconds. */
+const FILE_TIMEOUT = 5 * 60_000;
+/** Files that run at once: most wait for sockets and disks, so two cores carry two, and more than four only slow each other. */
+const CONCURRENCY = Math.min(4, Math.max(2, availableParallelism()));
+
+const OPTIONS = {
+  "test-name-pattern": { type: "string", multiple: true },
+  "test-skip-pattern": { type: "string", multiple: true },
+  "test-reporter": { type: "string", default: "spec" },
+  "test-timeout": { type: "string", default: String(FILE_TIMEOUT) },
+  "test-only": { type: "boolean", default: false },
+} as const;
+
+function testFiles(): string[] {
+  const pattern = `{${FOLDERS.join(",")}}/**/*.test.ts`;
+  return globSync(pattern, { cwd: ROOT, exclude: ["**/node_modules/**", "**/dist/**"] }).toSorted();
+}
+
+/** The files at or below the asked paths, which are relative to where npm was called, else to the root. */
+function select(files: readonly string[], asked: readonly string[]): string[] {
+  if (asked.length === 0) return [...files];
+  const chosen = new Set<string>();
+  for (const path of asked) {
+    const at = [process.env["INIT_CWD"] ?? ROOT, ROOT]
+      .map((from) => resolve(from, path))
+      .find((full) => existsSync(full));
+    const below = at === undefined ? [] : files.filter((file) => isAtOrBelow(join(ROOT, file), at));
+    if (below.length === 0) throw new Error(`there is no *.test.ts file at or below "${path}"`);
+    for (const file of below) chosen.add(file);
+  }
+  return [...chosen];
+}
+
+function isAtOrBelow(file: string, path: string): boolean {
+  const way = relative(path, file);
+  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`));
+}
+
+/** The tests see none of the caller's own settings, and are not part of a test run that may have started us. */
+function testEnvironment(): NodeJS.ProcessEnv {
+  const isOurs = (name: string): boolean => name.startsWith("NYLORUN_") || name === "NODE_TEST_CONTEXT";
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOurs(name)));
+}
+
+function main(): void {
+  let files: string[];
+  const flags = ["--test", `--test-concurrency=${CONCURRENCY}`];
+  try {
+    const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
+    for (const [name, value] of Object.entries(values)) {
+      if (value === true) flags.push(`--${name}`);
+      else if (value !== false) for (const one of [value].flat()) flags.push(`--${name}=${one}`);
+    }
+    files = select(testFiles(), positionals);
+    if (files.length === 0) throw new Error("there is no *.test.ts file to run");
+  } catch (error) {
+    process.stderr.write(`test: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+    return;
+  }
+  const runner = spawn(process.execPath, [...flags, ...files], {
+    cwd: ROOT,
+    env: testEnvironment(),
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  // Ctrl-C reaches the runner by itself; a signal to us alone is passed on.
+  for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => runner.kill(signal));
+  process.on("SIGINT", () => {});
+  runner.on("close", (code, signal) => {
+    process.exitCode = code ?? (signal === "SIGINT" ? 130 : 1);
+  });
+}
+
+main();
