@@ -1,0 +1,211 @@
+/**
+ * kill -9 while 200 messages are on their way, again and again (I1, I2, I3): each message that was answered has exactly one task,
+ * each task ends, and no retry makes a second one. Looked at from three sides: the API, the database file, and a diary that the agent
+ * keeps.
+ *
+ * `CRASH_SEED` repeats a run's chances, `CRASH_ROUNDS` sets the number of rounds (20).
+ */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+import { Client, isTerminal } from "./client.ts";
+import type { Message, Task } from "./client.ts";
+import { assertAtRest, readOddMessages, readTurns } from "./database.ts";
+import { Diary } from "./diary.ts";
+import { nylorun, Serving } from "./nylorun.ts";
+import { Random } from "./random.ts";
+
+const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 1_000_000));
+const rounds = Number(process.env["CRASH_ROUNDS"] ?? 20);
+const worker = fileURLToPath(new URL("agents/worker.ts", import.meta.url));
+
+describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 180_000 }, () => {
+  const random = new Random(seed);
+  /** Message id -> its task's id, over all rounds. */
+  const tasks = new Map<string, string>();
+  let folder: string;
+  let home: string;
+  let diary: string;
+  let key: string;
+  let serving: Serving;
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "nylorun-crash-"));
+    home = join(folder, "home");
+    diary = join(folder, "diary.jsonl");
+    const added = await nylorun(home, "keys", "add", "--subject", "crash-test");
+    assert.equal(added.code, 0, added.stderr);
+    key = added.stdout.trim();
+    serving = serve();
+    await serving.url;
+  });
+
+  after(async () => {
+    await serving?.kill();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  function serve(): Serving {
+    return new Serving(home, worker, { WORKER_DIARY: diary });
+  }
+
+  async function restart(): Promise<Client> {
+    serving = serve();
+    return client();
+  }
+
+  async function client(): Promise<Client> {
+    return new Client(await serving.url, key, "worker");
+  }
+
+  /** Sends all at once. Whatever is answered goes to `answered`. */
+  async function sendAll(to: Client, messages: readonly Message[], answered: (message: Message, task: Task) => void) {
+    await Promise.all(
+      messages.map((message) =>
+        to.send(message).then(
+          (task) => answered(message, task),
+          () => {}, // Killed. Sent again later.
+        ),
+      ),
+    );
+  }
+
+  /** I3: whoever asks again is told of the same task. */
+  function remember(message: Message, task: Task): void {
+    assert.equal(task.id, tasks.get(message.messageId) ?? task.id, `${message.messageId} has two tasks`);
+    tasks.set(message.messageId, task.id);
+    if (!message.returnImmediately) assert.equal(task.status.state, "TASK_STATE_COMPLETED");
+  }
+
+  for (let round = 0; round < rounds; round += 1) {
+    test(`round ${round + 1}: every message has one task, and every task ends`, async (t) => {
+      const messages = Array.from({ length: 200 }, (_, n) => someMessage(random, round, n));
+      const known = tasks.size;
+
+      // The first death: after so many answers, or after so much time, whichever the dice say.
+      const killAfter = random.chance(0.5)
+        ? { answers: random.whole(200), milliseconds: 5000 }
+        : { answers: 200, milliseconds: random.whole(150) };
+      const enough = new AbortController();
+      const sent = sendAll(await client(), messages, (message, task) => {
+        remember(message, task);
+        if (tasks.size - known >= killAfter.answers) enough.abort();
+      });
+      await Promise.race([
+        setTimeout(killAfter.milliseconds, undefined, { signal: enough.signal }).catch(() => {}),
+        sent,
+      ]);
+      await serving.kill();
+      await sent;
+      const acknowledged = tasks.size - known;
+      const underway = readTurns(home).filter(({ state }) => state === "running" || state === "queued").length;
+
+      let api = await restart();
+      if (round % 5 === 4) {
+        // The second: while the process takes up what the first one left.
+        const again = sendAll(api, unanswered(messages), remember);
+        await setTimeout(random.whole(60));
+        await serving.kill();
+        await again;
+        api = await restart();
+      }
+
+      // Retried as a caller would: what was not answered surely, what was answered perhaps.
+      const retried = messages.filter(({ messageId }) => !tasks.has(messageId) || random.chance(0.25));
+      await Promise.all(retried.map(async (message) => remember(message, await api.send(message))));
+      t.diagnostic(
+        `killed after ${acknowledged} answers with ${underway} turns underway, ${retried.length} messages sent again`,
+      );
+
+      await allEnd(api, messages);
+      await assertByApi(api, messages);
+      assertByDatabase(messages);
+      assertByDiary(messages);
+    });
+  }
+
+  test("after all of it, nothing is left over and the database is whole", async () => {
+    const listed = await (await client()).list();
+    assert.deepEqual(new Set(listed.map(({ id }) => id)), new Set(tasks.values()));
+    assert.equal(listed.length, tasks.size);
+    assert.equal(readTurns(home).length, tasks.size);
+    assertAtRest(home);
+  });
+
+  function unanswered(messages: readonly Message[]): readonly Message[] {
+    return messages.filter(({ messageId }) => !tasks.has(messageId));
+  }
+
+  async function allEnd(api: Client, messages: readonly Message[]): Promise<void> {
+    const deadline = performance.now() + 20_000;
+    let left = messages.map(({ messageId }) => tasks.get(messageId)!);
+    while (left.length > 0) {
+      const seen = await Promise.all(left.map((id) => api.get(id)));
+      left = seen.filter((task) => !isTerminal(task)).map(({ id }) => id);
+      assert.ok(performance.now() < deadline, `after 20 s ${left.length} tasks have not ended`);
+      if (left.length > 0) await setTimeout(20);
+    }
+  }
+
+  async function assertByApi(api: Client, messages: readonly Message[]): Promise<void> {
+    const ids = messages.map(({ messageId }) => tasks.get(messageId)!);
+    assert.equal(new Set(ids).size, messages.length, "two messages have one task");
+    await Promise.all(
+      messages.map(async ({ messageId, text, contextId }) => {
+        const task = await api.get(tasks.get(messageId)!);
+        assert.equal(task.status.state, "TASK_STATE_COMPLETED");
+        assert.equal(task.artifacts?.[0]?.parts[0]?.text, `did: ${text}`);
+        assert.equal(task.contextId, contextId ?? task.contextId);
+        const asked = task.history?.filter(({ role }) => role === "ROLE_USER").map((message) => message.messageId);
+        assert.deepEqual(asked, [messageId]);
+      }),
+    );
+    const listed = (await api.list()).map(({ id }) => id);
+    assert.deepEqual(listed.toSorted(), [...tasks.values()].toSorted(), "the list is not all tasks, each once");
+  }
+
+  function assertByDatabase(messages: readonly Message[]): void {
+    const rows = readTurns(home);
+    const ours = new Map(Map.groupBy(rows, ({ messageId }) => messageId));
+    for (const { messageId } of messages) {
+      assert.deepEqual(
+        ours.get(messageId)?.map(({ state }) => state),
+        ["completed"],
+        `turns of ${messageId}`,
+      );
+    }
+    assert.equal(rows.length, tasks.size);
+    assert.deepEqual(readOddMessages(home), []);
+  }
+
+  function assertByDiary(messages: readonly Message[]): void {
+    const written = Diary.read(diary);
+    written.assertOneAtATime();
+    for (const { messageId } of messages) assert.ok(written.timesDone(tasks.get(messageId)!) >= 1);
+
+    const rows = readTurns(home);
+    const shared = new Set(messages.flatMap(({ contextId }) => contextId ?? []));
+    for (const contextId of shared) {
+      const accepted = rows.filter((row) => row.contextId === contextId).map((row) => tasks.get(row.messageId));
+      assert.deepEqual(written.order(contextId), accepted, `turns of ${contextId} ran in another order`);
+    }
+  }
+});
+
+/** A little work: in a context of its own, or in one of eight that others share and queue in. */
+function someMessage(random: Random, round: number, n: number): Message {
+  const where = random.next();
+  const contextId =
+    where < 0.4 ? `r${round}-shared-${random.whole(8)}` : where < 0.6 ? `r${round}-own-${n}` : undefined;
+  return {
+    messageId: `r${round}-m${n}`,
+    text: `wait ${random.whole(25)}`,
+    ...(contextId === undefined ? {} : { contextId }),
+    returnImmediately: random.chance(0.3),
+  };
+}

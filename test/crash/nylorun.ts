@@ -1,0 +1,68 @@
+/** The `nylorun` command, as processes that a test may kill. */
+import { execFile, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const bin = fileURLToPath(new URL("../../packages/runtime/bin/nylorun.js", import.meta.url));
+
+export interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs one command to its end. At most 20 s. */
+export async function nylorun(home: string, ...args: readonly string[]): Promise<Ran> {
+  return new Promise((resolve, reject) => {
+    const env = { ...process.env, NYLORUN_HOME: home };
+    execFile(process.execPath, [bin, ...args], { env, timeout: 20_000 }, (error, stdout, stderr) => {
+      if (error === null || typeof error.code === "number") resolve({ code: Number(error?.code ?? 0), stdout, stderr });
+      else reject(new Error(`nylorun ${args.join(" ")} did not end by itself`, { cause: error }));
+    });
+  });
+}
+
+/** A serving process. */
+export class Serving implements AsyncDisposable {
+  /** Its address, once it serves. Rejects when it ends before, or says none within 15 s: with all that it said. */
+  readonly url: Promise<string>;
+  /** Resolves when the process is gone, whoever ended it. */
+  readonly ended: Promise<void>;
+  readonly #process: ChildProcess;
+
+  /** Starts to serve, on any free port. */
+  constructor(home: string, agent: string, env: Readonly<Record<string, string>> = {}) {
+    const child = spawn(process.execPath, [bin, "serve", agent], {
+      env: { ...process.env, NYLORUN_HOME: home, NYLORUN_PORT: "0", ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.#process = child;
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const said: string[] = [];
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface(stream).on("line", (line) => {
+        said.push(line);
+        const found = /http:\/\/127\.0\.0\.1:\d+/.exec(line);
+        if (found) resolve(found[0]);
+      });
+    }
+    const fail = (what: string) => reject(new Error(`nylorun serve ${what}:\n${said.join("\n")}`));
+    const timer = setTimeout(fail, 15_000, "named no address within 15 s");
+    this.url = promise.finally(() => clearTimeout(timer));
+    // Who does not ask for the address need not care that there is none.
+    this.url.catch(() => {});
+    this.ended = once(child, "exit").then(([code, signal]) => fail(`ended (${code ?? signal}) before it served`));
+  }
+
+  /** kill -9. Resolves when the process is gone. */
+  async kill(): Promise<void> {
+    this.#process.kill("SIGKILL");
+    await this.ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+  }
+}
