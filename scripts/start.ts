@@ -1,0 +1,47 @@
+/**
+ * `npm start`: serves the example agents, and shows a first call that works as pasted. The same as `nylorun serve` with
+ * these files, and takes the same flags after `--`; what it adds is a key for the person at this machine.
+ */
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { enableCompileCache } from "node:module";
+import { join, relative } from "node:path";
+import { styleText } from "node:util";
+
+import type { Runtime } from "@nylorun/runtime";
+
+enableCompileCache();
+process.chdir(join(import.meta.dirname, ".."));
+const { run } = await import("../packages/runtime/src/cli/program.ts");
+await run(["serve", ...process.argv.slice(2), ...globSync("examples/agents/*.ts").toSorted()], { announce });
+
+async function announce(runtime: Runtime): Promise<void> {
+  const file = join(runtime.home, "local.key");
+  if (!(await opens(runtime, file))) {
+    const key = await runtime.addKey({ role: "subject", subject: "local" });
+    writeFileSync(file, `${key}\n`, { mode: 0o600 });
+  }
+  const shown = relative(process.cwd(), file);
+  const bold = (text: string) => styleText("bold", text);
+  const agents = runtime.agents.map(({ id, description }) => `    ${bold(id)}  ${description}\n`);
+  process.stdout.write(`
+  Nylorun serves at ${bold(runtime.url)}, your key is in ${bold(shown)}
+
+${agents.join("")}
+  Try it:
+
+curl -s ${runtime.url}/v1/a2a/agents/echo/ \\
+  -H "Authorization: Bearer $(cat '${shown}')" \\
+  -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' \\
+  -d '{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message":
+       {"messageId": "'$(date +%s)'", "role": "ROLE_USER", "parts": [{"text": "Hello"}]}}}'
+
+  Ctrl-C stops it.
+`);
+}
+
+/** Whether the key of an earlier start still opens this Runtime. */
+async function opens({ url }: Runtime, file: string): Promise<boolean> {
+  if (!existsSync(file)) return false;
+  const headers = { authorization: `Bearer ${readFileSync(file, "utf8").trim()}` };
+  return (await fetch(`${url}/v1/agents`, { headers })).ok;
+}
