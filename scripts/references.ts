@@ -48,9 +48,13 @@ const GLOBAL_OBJECTS = new Set([
 const GLOBAL_FUNCTIONS = new Set(["fetch", "setTimeout", "setInterval", "require"]);
 const GLOBAL_MEMBERS = new Set(["Date.now", "Math.random"]);
 
-/** A statement, in capitals or without any: prose begins with one. */
 const SQL =
-  /^(?!\s*[A-Z][a-z])\s*(select\s[^;]*\sfrom\s|insert\s+(or\s+\w+\s+)?into\s|update\s+(or\s+\w+\s+)?\w+\s+set\s|delete\s+from\s|create\s+(unique\s+)?(table|index|trigger|view)\s|alter\s+table\s|pragma\s+\w|begin(\s+(immediate|exclusive|transaction))?\s*;?$|savepoint\s+\w)/i;
+  /^\s*(select\s[^;]*\sfrom\s|insert\s+(or\s+\w+\s+)?into\s|update\s+(or\s+\w+\s+)?\w+\s+set\s|delete\s+from\s|create\s+(unique\s+)?(table|index|trigger|view)\s|alter\s+table\s|pragma\s+\w|begin(\s+(immediate|exclusive|transaction))?\s*;?$|savepoint\s+\w)/i;
+
+/** A statement, in capitals or without any: prose begins with one. */
+function isSql(text: string): boolean {
+  return SQL.test(text) && !/^\s*[A-Z][a-z]/.test(text);
+}
 
 export function referencesIn(file: SourceFile): Reference[] {
   const found: Reference[] = [];
@@ -78,7 +82,7 @@ export function referencesIn(file: SourceFile): Reference[] {
     } else if (isVariableDeclaration(node) && node.initializer !== undefined && isIdentifier(node.initializer)) {
       if (node.initializer.text === "process") found.push({ kind: "environment", line });
     } else if (isStringLiteral(node) || isNoSubstitutionTemplateLiteral(node) || isTemplateHead(node)) {
-      if (SQL.test(node.text))
+      if (isSql(node.text))
         found.push({ kind: "sql", line, text: node.text.trim().replaceAll(/\s+/g, " ").slice(0, 40) });
     }
     node.forEachChild(visit);
