@@ -21,6 +21,8 @@ export type RuntimeErrorCode =
   | "agents.invalid"
   /** Two agents have one id. */
   | "agents.duplicate"
+  /** There is no home in that folder. */
+  | "home.missing"
   /** The home cannot be used as one. */
   | "home.unusable"
   /** Another process has the home. */
@@ -29,6 +31,8 @@ export type RuntimeErrorCode =
   | "listen.failed"
   /** The process that serves the home did not answer, or not as expected. */
   | "control.failed"
+  /** An operator's request is not as it must be. */
+  | "request.invalid"
   /** A command named a key that is not there. */
   | "key.unknown"
   /** A command named a task that is not there, or not held. */

@@ -1,9 +1,6 @@
 /**
- * A home: the folder that keeps everything, held by one process at a time (E18).
- *
- * The lock is an exclusive transaction on an empty SQLite file. The operating system lets go of it when the process ends, however
- * it ends, so no lock is ever stale; and Node has no other way to lock a file. Who holds it stands in `owner.json`, which may be
- * stale and is believed only while the lock is held.
+ * A home: the folder that keeps everything, held by one process at a time (E18). The lock goes with the process, however it
+ * ends. Who holds it stands in `owner.json`, which may be stale and is believed only while the lock is held.
  */
 import {
   chmodSync,
@@ -17,9 +14,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { tryLock } from "../store/sqlite/lock.ts";
 import { RuntimeError } from "./errors.ts";
 
 /** What a process holds a home for: to serve it, or for one command while nobody serves it. */
@@ -43,12 +40,8 @@ export interface Owner {
 
 const LOCK = "home.lock";
 const OWNER = "owner.json";
-const SQLITE_BUSY = 5;
 /** Between two attempts at the lock, in milliseconds. */
 const PAUSE = 20;
-
-// A database that is garbage-collected is closed, and its lock lost, so whoever holds a home is known here.
-const held = new Set<DatabaseSync>();
 
 /**
  * Takes the home, making the folder (0700) if there is none.
@@ -63,7 +56,7 @@ export async function takeHome(
   prepareFolder(folder);
   const deadline = performance.now() + patienceMs;
   for (;;) {
-    const lock = tryLock(folder);
+    const lock = lockOf(folder);
     if (lock !== undefined) return holdHome({ folder, purpose, lock });
     if (performance.now() >= deadline) throw taken(folder, readOwner(folder));
     await delay(PAUSE);
@@ -84,8 +77,7 @@ export function readOwner(folder: string): Owner | undefined {
   }
 }
 
-function holdHome({ folder, purpose, lock }: { folder: string; purpose: Purpose; lock: DatabaseSync }): Home {
-  held.add(lock);
+function holdHome({ folder, purpose, lock }: { folder: string; purpose: Purpose; lock: Disposable }): Home {
   const file = join(folder, OWNER);
   const write = (owner: Owner) => {
     // Renamed into place, so that nobody reads half of it.
@@ -93,40 +85,27 @@ function holdHome({ folder, purpose, lock }: { folder: string; purpose: Purpose;
     renameSync(`${file}.new`, file);
   };
   write({ pid: process.pid, purpose });
+  let disposed = false;
   return {
     folder,
     database: join(folder, "nylorun.db"),
     announce: (control) => write({ pid: process.pid, purpose, control }),
     [Symbol.dispose]() {
-      if (!held.delete(lock)) return;
+      if (disposed) return;
+      disposed = true;
       rmSync(file, { force: true });
-      lock.close();
+      lock[Symbol.dispose]();
     },
   };
 }
 
-/** The lock, or undefined when another process has it. */
-function tryLock(folder: string): DatabaseSync | undefined {
+/** The home's lock, or undefined when another process has it. */
+function lockOf(folder: string): Disposable | undefined {
   const file = join(folder, LOCK);
-  let lock: DatabaseSync | undefined;
   try {
-    // Never opened other than by SQLite: a process that closes a file loses its locks on it, whoever in it took them.
-    if (!existsSync(file)) createEmpty(file);
-    lock = new DatabaseSync(file);
-    lock.exec("BEGIN EXCLUSIVE");
-    return lock;
+    return tryLock(file);
   } catch (error) {
-    lock?.close();
-    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return undefined;
     throw unusable(folder, `${file} cannot be locked (${(error as Error).message})`, error);
-  }
-}
-
-function createEmpty(file: string): void {
-  try {
-    writeFileSync(file, "", { flag: "wx", mode: 0o600 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }
 

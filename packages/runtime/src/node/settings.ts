@@ -123,22 +123,23 @@ export const CONFIG_FILE = "nylorun.config.json";
 
 /** `--turn-timeout-ms` for `turnTimeoutMs`. */
 export function flagOf(name: SettingName): string {
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** `NYLORUN_TURN_TIMEOUT_MS` for `turnTimeoutMs`. */
 export function variableOf(name: SettingName): string {
-  return `NYLORUN_${name.replace(/[A-Z]/g, "_$&").toUpperCase()}`;
+  return `NYLORUN_${name.replaceAll(/[A-Z]/g, "_$&").toUpperCase()}`;
 }
 
 export interface SettingsSources {
   /** Values of flags, as typed. */
   readonly flags: { readonly [Name in SettingName]?: string | undefined };
-  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Default: this process's. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** The config file that `--config` names. */
   readonly config?: string | undefined;
-  /** What relative paths are relative to; those of the config file are relative to its own folder. */
-  readonly cwd: string;
+  /** What relative paths are relative to; those of the config file are relative to its own folder. Default: the current folder. */
+  readonly cwd?: string;
 }
 
 /**
@@ -146,7 +147,7 @@ export interface SettingsSources {
  *
  * @throws RuntimeError `setting.invalid`, `config.invalid`: which value, where it stands, what is allowed.
  */
-export function resolveSettings({ flags, env, config, cwd }: SettingsSources): Settings {
+export function resolveSettings({ flags, env = process.env, config, cwd = process.cwd() }: SettingsSources): Settings {
   const file = readConfigFile(cwd, config);
   return fill((name, setting) => {
     const flag = flags[name];

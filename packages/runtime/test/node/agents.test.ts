@@ -23,7 +23,10 @@ function write(name: string, ...lines: string[]): string {
 async function refusal(...files: string[]): Promise<{ code: string; message: string }> {
   return loadAgents(files, folder).then(
     (agents) => assert.fail(`loaded ${agents.map(({ id }) => id).join()}`),
-    ({ code, message }: { code: string; message: string }) => ({ code, message }),
+    (error: unknown) => {
+      const { code, message } = error as { code: string; message: string };
+      return { code, message };
+    },
   );
 }
 

@@ -43,7 +43,10 @@ async function holder(home: string, purpose: Purpose = "serve"): Promise<ChildPr
 async function refusal(home: string): Promise<{ code: string; message: string }> {
   return takeHome(home, serve).then(
     () => assert.fail("the home was taken"),
-    ({ code, message }: { code: string; message: string }) => ({ code, message }),
+    (error: unknown) => {
+      const { code, message } = error as { code: string; message: string };
+      return { code, message };
+    },
   );
 }
 

@@ -1,0 +1,76 @@
+/** {@link Operations} through the socket of the process that serves the home. */
+import { request } from "node:http";
+
+import type { KeyRecord } from "../store/store.ts";
+import { RuntimeError } from "./errors.ts";
+import type { RuntimeErrorCode } from "./errors.ts";
+import type { HeldTurn, Operations } from "./operations.ts";
+import type { OperatorFailure } from "./operator-app.ts";
+
+/** An operation is a few writes; a process that takes longer than this, in milliseconds, is stuck. */
+const PATIENCE = 30_000;
+
+/** Whether a process takes commands there. A socket that a killed process left behind does not. */
+export async function isControlled(path: string): Promise<boolean> {
+  try {
+    await call(path, "GET", "/process");
+    return true;
+  } catch (error) {
+    if (error instanceof RuntimeError) throw error;
+    return false;
+  }
+}
+
+/** @param path What {@link isControlled} was true for. */
+export function connectControl(path: string): Operations {
+  const through = async <T>(method: string, route: string, body?: unknown): Promise<T> => {
+    try {
+      return (await call(path, method, route, body)) as T;
+    } catch (error) {
+      if (error instanceof RuntimeError) throw error;
+      const message = `The process that serves the home broke off (${(error as Error).message}); look whether it still runs.`;
+      throw new RuntimeError("control.failed", message, { cause: error });
+    }
+  };
+  return {
+    addKey: (holder) => through("POST", "/keys", holder),
+    listKeys: async () => (await through<{ keys: KeyRecord[] }>("GET", "/keys")).keys,
+    revokeKey: (id) => through("DELETE", `/keys/${encodeURIComponent(id)}`),
+    heldTurns: async () => (await through<{ turns: HeldTurn[] }>("GET", "/turns/held")).turns,
+    releaseTurn: (taskId) => through("POST", `/turns/${encodeURIComponent(taskId)}/release`),
+    failTurn: (taskId, reason) => through("POST", `/turns/${encodeURIComponent(taskId)}/fail`, { reason }),
+  };
+}
+
+function call(path: string, method: string, route: string, body?: unknown): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      { socketPath: path, method, path: `/v1/operator${route}`, agent: false, timeout: PATIENCE },
+      (incoming) => {
+        let text = "";
+        incoming.setEncoding("utf8");
+        incoming.on("data", (chunk: string) => (text += chunk));
+        incoming.on("error", reject);
+        incoming.on("end", () => {
+          const { statusCode = 0 } = incoming;
+          if (statusCode === 204) resolve(undefined);
+          else if (statusCode >= 200 && statusCode < 300) resolve(JSON.parse(text));
+          else reject(failed(statusCode, text));
+        });
+      },
+    );
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`no answer within ${PATIENCE / 1000} s`)));
+    outgoing.on("error", reject);
+    if (body === undefined) outgoing.end();
+    else outgoing.setHeader("content-type", "application/json").end(JSON.stringify(body));
+  });
+}
+
+function failed(status: number, text: string): RuntimeError {
+  try {
+    const { error } = JSON.parse(text) as OperatorFailure;
+    return new RuntimeError(error.code as RuntimeErrorCode, error.message);
+  } catch {
+    return new RuntimeError("control.failed", `The process that serves the home answered ${status}; its log says why.`);
+  }
+}

@@ -1,0 +1,55 @@
+/** What is behind every way in: the store of a home, and the engine on it. */
+import { randomBytes } from "node:crypto";
+
+import type { Agent } from "@nylorun/agents";
+
+import { createTaskIds, TASK_ID_KEY_BYTES } from "../access/task-ids.ts";
+import { createLocalSignal } from "../store/local-signal.ts";
+import type { Signal } from "../store/signal.ts";
+import { openSqliteStore } from "../store/sqlite/store.ts";
+import type { Store } from "../store/store.ts";
+import { createEngine } from "../turn/engine.ts";
+import type { Engine } from "../turn/engine.ts";
+import type { TaskIds } from "../turn/task-id.ts";
+import type { Home } from "./home.ts";
+import type { Log } from "./log.ts";
+import { createOperations } from "./operations.ts";
+import type { Operations } from "./operations.ts";
+import type { Settings } from "./settings.ts";
+
+export interface CoreOptions {
+  readonly home: Home;
+  readonly settings: Settings;
+  readonly agents: readonly Agent[] | Promise<readonly Agent[]>;
+  readonly log: Log;
+}
+
+export interface Core extends AsyncDisposable {
+  readonly agents: readonly Agent[];
+  readonly store: Store;
+  readonly signal: Signal;
+  readonly taskIds: TaskIds;
+  /** Not started. */
+  readonly engine: Engine;
+  readonly operations: Operations;
+}
+
+/**
+ * Opens the store while the agents load, then makes the engine.
+ *
+ * @throws StoreError `store.newer`, `store.broken`; what `agents` rejects with.
+ */
+export async function openCore({ home, settings, agents: loading, log }: CoreOptions): Promise<Core> {
+  await using opened = new AsyncDisposableStack();
+  const signal = opened.use(createLocalSignal());
+  const opening = openSqliteStore({ file: home.database, signal });
+  // The store opens on another thread; should the agents not load meanwhile, it is closed all the same.
+  opened.defer(() => opening.then((store) => store[Symbol.asyncDispose]()).catch(() => undefined));
+  const agents = await loading;
+  const store = await opening;
+  const taskIds = createTaskIds(await store.secret("task-id", () => randomBytes(TASK_ID_KEY_BYTES)));
+  const engine = opened.use(createEngine({ store, signal, agents, taskIds, log, limits: settings }));
+  const operations = createOperations({ store, engine, taskIds });
+  const stack = opened.move();
+  return { agents, store, signal, taskIds, engine, operations, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}

@@ -1,0 +1,139 @@
+/** The composition root: a home, a store, an engine, an app and a socket, started in that order and stopped in the other. */
+import type { Agent } from "@nylorun/agents";
+
+import { authenticateByApiKey } from "../access/api-keys.ts";
+import type { Authenticate } from "../access/api-keys.ts";
+import { checkSubject } from "../access/subject.ts";
+import type { KeyHolder } from "../store/store.ts";
+import { checkAgents } from "./agents.ts";
+import { serveControl } from "./control.ts";
+import { openCore } from "./core.ts";
+import { RuntimeError } from "./errors.ts";
+import { takeHome } from "./home.ts";
+import { listen } from "./listener.ts";
+import type { Fetch } from "./listener.ts";
+import { createLog } from "./log.ts";
+import type { Log } from "./log.ts";
+import { checkSettings } from "./settings.ts";
+import type { Settings, SomeSettings } from "./settings.ts";
+
+export interface RuntimeOptions extends SomeSettings {
+  /** What is served; each with an id of its own. */
+  readonly agents: readonly Agent[];
+  /** Who a request comes from, instead of API keys. Undefined: from nobody, which is answered 401. */
+  readonly authenticate?: Authenticate | undefined;
+}
+
+/** A Runtime that serves. */
+export interface Runtime extends AsyncDisposable {
+  /** The address it listens on, such as `http://127.0.0.1:6956`. */
+  readonly url: string;
+  /** The folder of its home, absolute. */
+  readonly home: string;
+  readonly agents: readonly Agent[];
+  /**
+   * Makes an API key. The text returned is the only copy there is.
+   *
+   * @throws AccessError `subject.invalid`.
+   */
+  addKey(holder: KeyHolder): Promise<string>;
+  /**
+   * Takes no new work, gives running turns `stopGraceMs` to end, and resolves when everything is closed. What is not done
+   * is resumed by the next Runtime on the same home. Any number of calls stop it once.
+   */
+  stop(): Promise<void>;
+}
+
+/** How long a process that just ended may take to let go of the home, in milliseconds. */
+const HOME_PATIENCE = 1_000;
+/** How long the answers of calls that were waiting may take to go out at the end, in milliseconds. */
+const LAST_WORDS = 1_000;
+
+/**
+ * Serves agents from within your own program. Settings are options here; the environment and the config file are not read.
+ *
+ * @throws RuntimeError, StoreError: why it cannot start. Nothing is left open then.
+ */
+export async function startRuntime({ agents, authenticate, ...given }: RuntimeOptions): Promise<Runtime> {
+  const settings = checkSettings(given, process.cwd());
+  checkAgents(agents);
+  return openRuntime({ settings, agents, authenticate, log: createLog(settings.logLevel) });
+}
+
+export async function openRuntime(options: {
+  readonly settings: Settings;
+  readonly agents: readonly Agent[] | Promise<readonly Agent[]>;
+  readonly authenticate?: Authenticate | undefined;
+  readonly log: Log;
+}): Promise<Runtime> {
+  const { settings, log } = options;
+  checkPublicUrl(settings);
+  await using opened = new AsyncDisposableStack();
+  const home = opened.use(await takeHome(settings.home, { purpose: "serve", patienceMs: HOME_PATIENCE }));
+  // The app's modules load while the store opens on its own thread.
+  const [core, { createApp }] = await Promise.all([
+    openCore({ home, settings, agents: options.agents, log }),
+    import("../http/app.ts"),
+  ]);
+  opened.use(core);
+
+  // The app says in cards where it is, which the socket decides; what comes in before that waits.
+  const app = Promise.withResolvers<Fetch>();
+  let fetch: Fetch = async (request) => (await app.promise)(request);
+  const { host, port } = settings;
+  const listener = await listen({ host, port, fetch: (request) => fetch(request) });
+  opened.defer(() => listener.closed(0));
+  const stopping = new AbortController();
+  fetch = createApp({
+    engine: core.engine,
+    store: core.store,
+    signal: core.signal,
+    agents: core.agents,
+    taskIds: core.taskIds,
+    authenticate: checked(options.authenticate) ?? authenticateByApiKey(core.store.keys),
+    log,
+    settings: { ...settings, publicUrl: settings.publicUrl ?? listener.url },
+    stopping: stopping.signal,
+  }).fetch;
+  app.resolve(fetch);
+  // Only now, as a start that fails for want of a port must not have run anything.
+  await core.engine.start();
+  opened.use(await serveControl(home, core.operations));
+
+  const everything = opened.move();
+  let stopped: Promise<void> | undefined;
+  const stop = async () => {
+    listener.close();
+    await core.engine.stop({ graceMs: settings.stopGraceMs });
+    stopping.abort();
+    await listener.closed(LAST_WORDS);
+    await everything.disposeAsync();
+  };
+  return {
+    url: listener.url,
+    home: home.folder,
+    agents: core.agents,
+    addKey: async (holder) => (await core.operations.addKey(holder)).key,
+    stop: () => (stopped ??= stop()),
+    [Symbol.asyncDispose]: () => (stopped ??= stop()),
+  };
+}
+
+/** An embedder's own check, whose subjects keep to the rule of all subjects. */
+function checked(authenticate: Authenticate | undefined): Authenticate | undefined {
+  if (authenticate === undefined) return undefined;
+  return async (request) => {
+    const principal = await authenticate(request);
+    if (principal?.role === "subject") checkSubject(principal.subject);
+    return principal;
+  };
+}
+
+/** Cards must say where to call, and "any address" is none. */
+function checkPublicUrl({ host, publicUrl }: Settings): void {
+  if (publicUrl !== undefined || !/^(0\.0\.0\.0|::|0:0:0:0:0:0:0:0)$/.test(host)) return;
+  throw new RuntimeError(
+    "setting.invalid",
+    `With the host ${host} callers may come from anywhere, so say under which address: --public-url https://….`,
+  );
+}

@@ -1,0 +1,62 @@
+/** A Runtime that is its process: it ends on a signal, and nothing an agent's code does takes it down silently. */
+import { loadAgents } from "./agents.ts";
+import { createLog } from "./log.ts";
+import { openRuntime } from "./runtime.ts";
+import type { Runtime } from "./runtime.ts";
+import type { Settings } from "./settings.ts";
+
+/**
+ * A second signal ends the process at once; but npm passes on a Ctrl-C that the terminal has sent us as well, so what comes
+ * within this time, in milliseconds, is the same wish.
+ */
+const SAME_WISH = 500;
+
+export interface ServeOptions {
+  readonly settings: Settings;
+  /** Files of agents, relative to `cwd`. */
+  readonly files: readonly string[];
+  readonly cwd: string;
+  /** Tells people that it serves. */
+  readonly announce: (runtime: Runtime) => void | Promise<void>;
+}
+
+/**
+ * Serves until a SIGTERM or SIGINT, then stops gracefully.
+ *
+ * @returns Which signal it was.
+ * @throws RuntimeError, StoreError: why it cannot start.
+ */
+export async function serve({ settings, files, cwd, announce }: ServeOptions): Promise<NodeJS.Signals> {
+  const log = createLog(settings.logLevel);
+  const signalled = nextSignal();
+  process.on("uncaughtException", (error, origin) => {
+    // Whatever was accepted is stored (I1); a process in an unknown state must not go on.
+    log.error({ error, origin }, "The process ends because of an error that nobody caught.");
+    process.exit(1);
+  });
+  const agents = loadAgents(files, cwd);
+  agents.catch(() => undefined); // The home is taken first; then it is awaited.
+  const runtime = await openRuntime({ settings, agents, log });
+  await announce(runtime);
+  const signal = await signalled;
+  log.info({ signal }, "Stopping: running turns are given their time, the rest is resumed at the next start.");
+  await runtime.stop();
+  return signal;
+}
+
+/** The first SIGTERM or SIGINT. A second one ends the process at once. */
+function nextSignal(): Promise<NodeJS.Signals> {
+  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
+  let first: number | undefined;
+  for (const [signal, number] of [
+    ["SIGINT", 2],
+    ["SIGTERM", 15],
+  ] as const) {
+    process.on(signal, () => {
+      first ??= performance.now();
+      if (performance.now() - first > SAME_WISH) process.exit(128 + number);
+      resolve(signal);
+    });
+  }
+  return promise;
+}
