@@ -6,10 +6,10 @@
 
 /**
  * What a terminal takes as a command (ECMA-48): sequences with parameters (CSI), strings up to their end (OSC, DCS, SOS, PM, APC),
- * and short ones. Each alternative stops at the next escape, so that hostile text is read once.
+ * and short ones. Each alternative stops where another could begin, so that hostile text is read once.
  */
 const ESCAPES =
-  /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-~]/g;
+  /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x80-\x9f]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-~]/g;
 
 /** Line ends, tabs and the like divide words. */
 const SPACING = /[\t-\r\x85\u2028\u2029]+/g;
