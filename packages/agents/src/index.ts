@@ -5,4 +5,5 @@ export { isRefusal, isReply, Refusal, refuse, reply } from "./answer.ts";
 export type { Reply } from "./answer.ts";
 export { AgentError } from "./errors.ts";
 export type { AgentErrorCode } from "./errors.ts";
-export type { EarlierTurn, Plan, PlanStep, ProgressReport, StepOptions, Turn } from "./turn.ts";
+export type { EarlierTurn, Plan, ProgressReport, StepOptions, Turn } from "./turn.ts";
+export type { Part, PlanStep, PlanStepState, TaskState } from "@nylorun/protocol";

@@ -1,4 +1,4 @@
-import type { Part, PlanStepState, TaskState } from "@nylorun/protocol";
+import type { Part, PlanStep, TaskState } from "@nylorun/protocol";
 
 /** One message and the work it starts: what an agent's `run` is given. On the wire it is one A2A Task. */
 export interface Turn {
@@ -57,12 +57,6 @@ export interface Plan<Label extends string = string> {
   fail(step: Label | number, options?: StepOptions): void;
   /** The step was not needed. */
   skip(step: Label | number, options?: StepOptions): void;
-}
-
-export interface PlanStep {
-  readonly label: string;
-  readonly state: PlanStepState;
-  readonly note?: string;
 }
 
 export interface StepOptions {

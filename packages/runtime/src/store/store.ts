@@ -4,8 +4,10 @@
  * It owns what is due when: `claimDue` is the only scheduler there is, on one machine and on many. It knows nothing of agents,
  * HTTP or A2A; the engine decides, the store compares and sets (I5, E18).
  */
+import type { TurnState } from "@nylorun/protocol";
+
 import type { Entry } from "../turn/journal.ts";
-import type { Claim, StoredMessage, TurnKey, TurnRecord, TurnState, TurnView } from "../turn/record.ts";
+import type { Claim, StoredMessage, TurnKey, TurnRecord, TurnView } from "../turn/record.ts";
 
 export interface Store extends AsyncDisposable {
   /**
@@ -29,8 +31,8 @@ export interface Store extends AsyncDisposable {
   /** The one way to change a turn that exists: a compare-and-set of its journal, projection, state and schedule. */
   commit(change: Commit): Promise<Committed>;
 
-  /** A cancelled turn's function has settled (E16): its context goes on. `epoch` is the claim's that ran it. */
-  drained(key: TurnKey, epoch: number): Promise<void>;
+  /** The function of a turn that somebody else ended has settled (E16): its context goes on. */
+  drained(key: TurnKey): Promise<void>;
 
   /** When `claimDue` has something next, if that is known. */
   nextDue(): Promise<number | undefined>;
@@ -103,6 +105,10 @@ export interface Commit {
   readonly entries?: readonly Entry[];
   readonly view?: TurnView;
   readonly state?: TurnState;
+  /** What the status says has changed, though the state has not. */
+  readonly statusChanged?: boolean;
+  /** Forget the deaths that were counted (E17). */
+  readonly forgive?: boolean;
   /** A reply that is taken with this change: deduplicated and remembered in the same transaction. */
   readonly message?: { readonly key: MessageKey; readonly contentHash: string; readonly dedupeMs: number };
   /** What becomes of the context. Default: `go on`. */

@@ -3,8 +3,17 @@
  *
  * A turn is one message and the work it starts. Its `view` is the projection that readers are shown: everything in it was
  * decided by the engine, and is written in the same transaction as the journal entries that it follows from.
+ *
+ * | state     | means                                                    | leads to                            |
+ * |-----------|----------------------------------------------------------|-------------------------------------|
+ * | queued    | waits for an earlier turn of its context                 | running, canceled                   |
+ * | running   | a node runs it, or may claim it                          | every other one but queued          |
+ * | waiting   | an interaction is open, or it sleeps                     | running, uncertain, held, ended     |
+ * | uncertain | an effect's outcome is lost (E8)                         | running, held, canceled             |
+ * | held      | it does not fit its code (E5), or kills processes (E17)  | running, failed, canceled           |
+ * | completed, failed, rejected, canceled | ended: final (I5)                            |                                     |
  */
-import type { Artifact, Part, PlanStepState } from "@nylorun/protocol";
+import type { Artifact, Part, PlanStep, TurnState, WaitKind } from "@nylorun/protocol";
 
 import type { Entry } from "./journal.ts";
 
@@ -13,27 +22,6 @@ export interface TurnKey {
   readonly context: number;
   readonly turn: number;
 }
-
-/**
- * | state     | means                                                    | leads to                                      |
- * |-----------|----------------------------------------------------------|-----------------------------------------------|
- * | queued    | waits for an earlier turn of its context                 | running, canceled                             |
- * | running   | a node runs it, or may claim it                          | every other one but queued                    |
- * | waiting   | an interaction is open, or it sleeps                     | running, uncertain, held, ended               |
- * | uncertain | an effect's outcome is lost (E8)                         | running, held, canceled                       |
- * | held      | it does not fit its code (E5), or kills processes (E17)  | running, failed, canceled                     |
- * | completed, failed, rejected, canceled | ended; final (I5)                                                        |
- */
-export type TurnState =
-  | "queued"
-  | "running"
-  | "waiting"
-  | "uncertain"
-  | "held"
-  | "completed"
-  | "failed"
-  | "rejected"
-  | "canceled";
 
 /** Time is in milliseconds since 1970 throughout, by the store's clock. */
 export interface TurnRecord extends TurnKey {
@@ -69,21 +57,17 @@ export interface StoredMessage {
 export interface TurnView {
   /** What the status message says now: the step text, the prompt, or why it failed or was refused. */
   readonly status?: Said;
-  readonly plan?: readonly ViewStep[];
+  readonly plan?: readonly PlanStep[];
   readonly progress?: { readonly percent?: number; readonly stage?: string; readonly etaSeconds?: number | null };
   /** What was said after the caller's first message, oldest first. */
   readonly history?: readonly Said[];
   readonly artifacts?: readonly Artifact[];
   /** The agent answered with a Message. */
   readonly reply?: readonly Part[];
+  /** What a waiting turn waits for, as its task's state shows it. Absent: a sleep. */
+  readonly waitsFor?: WaitKind;
   /** For operators: why the turn is held. */
   readonly held?: { readonly code: string; readonly message: string };
-}
-
-export interface ViewStep {
-  readonly label: string;
-  readonly state: PlanStepState;
-  readonly note?: string;
 }
 
 /** Something that was said in a turn, by the agent or by the caller. */

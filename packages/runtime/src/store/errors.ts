@@ -1,0 +1,20 @@
+/** The store cannot do what it was asked to. `code` is stable; what goes wrong inside a turn is never one of these. */
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+  readonly code: StoreErrorCode;
+
+  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export type StoreErrorCode =
+  /** The database was written by a newer version of Nylorun. */
+  | "store.newer"
+  /** The file is no database, or it cannot be opened. */
+  | "store.broken"
+  /** A write failed: nothing of its batch is stored. */
+  | "store.failed"
+  /** The store was closed. */
+  | "store.closed";

@@ -1,0 +1,116 @@
+-- Times are milliseconds since 1970. Keys are integers in the order of time, so that inserts stay at the right edge of
+-- each tree. The context is on every table: it is what rows belong together by.
+
+-- Whose it is: one subject with one agent.
+CREATE TABLE scopes (
+  scope INTEGER PRIMARY KEY,
+  subject TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  UNIQUE (subject, agent)
+);
+
+CREATE TABLE contexts (
+  context INTEGER PRIMARY KEY,
+  scope INTEGER NOT NULL REFERENCES scopes,
+  name TEXT NOT NULL, -- the contextId on the wire
+  created_at INTEGER NOT NULL,
+  active INTEGER, -- the turn that holds the context (I2)
+  queued INTEGER NOT NULL DEFAULT 0,
+  epoch INTEGER NOT NULL DEFAULT 0, -- of the last claim
+  runner TEXT, -- the node that holds the lease
+  due_at INTEGER, -- when it wants to be claimed; while a node runs it: when its lease ends
+  UNIQUE (scope, name)
+);
+CREATE INDEX contexts_due ON contexts (due_at) WHERE due_at IS NOT NULL;
+
+CREATE TABLE turns (
+  turn INTEGER PRIMARY KEY,
+  context INTEGER NOT NULL REFERENCES contexts,
+  scope INTEGER NOT NULL REFERENCES scopes,
+  state TEXT NOT NULL,
+  status_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  length INTEGER NOT NULL DEFAULT 0, -- of its journal
+  deaths INTEGER NOT NULL DEFAULT 0, -- processes that died while they ran it
+  agent_version TEXT NOT NULL,
+  traceparent TEXT NOT NULL,
+  message TEXT NOT NULL, -- JSON, without extension data
+  extension_data TEXT, -- JSON, by extension URI
+  view TEXT NOT NULL DEFAULT '{}' -- JSON: what readers are shown
+);
+CREATE INDEX turns_context ON turns (context, turn);
+CREATE INDEX turns_listed ON turns (scope, status_at, turn);
+CREATE INDEX turns_held ON turns (turn) WHERE state = 'held';
+
+-- What a turn asked for and what came back, in the order in which it happened.
+CREATE TABLE journal (
+  entry INTEGER PRIMARY KEY,
+  context INTEGER NOT NULL,
+  turn INTEGER NOT NULL,
+  seq INTEGER NOT NULL, -- from 0
+  kind TEXT NOT NULL,
+  body TEXT NOT NULL, -- JSON
+  at INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX journal_turn ON journal (turn, seq);
+
+-- Message ids seen, for as long as a retry of theirs is known again (I3).
+CREATE TABLE messages (
+  message INTEGER PRIMARY KEY,
+  digest TEXT NOT NULL, -- of subject, agent, context and message id
+  context INTEGER NOT NULL,
+  turn INTEGER NOT NULL,
+  content_hash TEXT NOT NULL,
+  forget_at INTEGER NOT NULL
+);
+CREATE INDEX messages_digest ON messages (digest);
+
+CREATE TABLE push_configs (
+  context INTEGER NOT NULL,
+  turn INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  config TEXT NOT NULL, -- JSON
+  created_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  due_at INTEGER,
+  lease_until INTEGER,
+  epoch INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (turn, id)
+) WITHOUT ROWID;
+CREATE INDEX push_configs_due ON push_configs (due_at) WHERE due_at IS NOT NULL;
+
+-- What must be announced, written in the transaction of the change itself (I8).
+CREATE TABLE outbox (
+  delivery INTEGER PRIMARY KEY,
+  context INTEGER NOT NULL,
+  turn INTEGER NOT NULL,
+  config TEXT NOT NULL,
+  change TEXT NOT NULL, -- JSON
+  created_at INTEGER NOT NULL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  given_up_at INTEGER
+);
+CREATE INDEX outbox_config ON outbox (turn, config, delivery);
+
+CREATE TABLE api_keys (
+  key INTEGER PRIMARY KEY,
+  hash TEXT NOT NULL UNIQUE,
+  role TEXT NOT NULL, -- subject, operator
+  subject TEXT,
+  created_at INTEGER NOT NULL,
+  revoked_at INTEGER
+);
+
+-- What the Runtime makes for itself: the key of task ids, …
+CREATE TABLE secrets (
+  name TEXT PRIMARY KEY,
+  value BLOB NOT NULL,
+  created_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Up to where keys of contexts and turns may have been given out. Never lowered: a key is not used twice.
+CREATE TABLE counters (
+  name TEXT PRIMARY KEY,
+  value INTEGER NOT NULL
+) WITHOUT ROWID;
+INSERT INTO counters VALUES ('context', 0), ('turn', 0);

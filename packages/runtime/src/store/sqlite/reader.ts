@@ -1,0 +1,178 @@
+/** The reads of the Store, on a connection of their own: they see what is committed, and never wait for the writer. */
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+
+import type { TurnState } from "@nylorun/protocol";
+
+import type { Entry } from "../../turn/journal.ts";
+import type { StoredMessage, TurnKey, TurnRecord, TurnView } from "../../turn/record.ts";
+import type { KeyRecord, TurnPage, TurnQuery } from "../store.ts";
+
+const turnColumns = `
+  t.turn, t.context, t.state, t.status_at, t.created_at, t.length, t.deaths, t.agent_version, t.traceparent,
+  t.message, t.extension_data, t.view, c.name, s.subject, s.agent`;
+const turnTables = "turns t JOIN contexts c ON c.context = t.context JOIN scopes s ON s.scope = t.scope";
+
+export class Reader {
+  readonly #database: DatabaseSync;
+  readonly #prepared = new Map<string, StatementSync>();
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  turn({ context, turn }: TurnKey): TurnRecord | undefined {
+    const row = this.#sql(`SELECT ${turnColumns} FROM ${turnTables} WHERE t.turn = ? AND t.context = ?`).get(
+      turn,
+      context,
+    );
+    return row && turnOf(row as unknown as TurnRow);
+  }
+
+  journal({ turn }: TurnKey, from: number): Entry[] {
+    const rows = this.#sql("SELECT body FROM journal WHERE turn = ? AND seq >= ? ORDER BY seq").all(turn, from);
+    return rows.map((row) => JSON.parse(row["body"] as string) as Entry);
+  }
+
+  earlier({ context, turn }: TurnKey, limit: number): TurnRecord[] {
+    const rows = this.#sql(`
+      SELECT ${turnColumns} FROM ${turnTables}
+      WHERE t.context = ? AND t.turn < ? AND t.state IN (${terminalStates})
+      ORDER BY t.turn DESC LIMIT ?`).all(context, turn, limit);
+    return rows.map((row) => turnOf(row as unknown as TurnRow)).toReversed();
+  }
+
+  held(limit: number): TurnRecord[] {
+    const rows = this.#sql(
+      `SELECT ${turnColumns} FROM ${turnTables} WHERE t.state = 'held' ORDER BY t.turn LIMIT ?`,
+    ).all(limit);
+    return rows.map((row) => turnOf(row as unknown as TurnRow));
+  }
+
+  message(digest: string, now: number): { context: number; turn: number; contentHash: string } | undefined {
+    const row = this.#sql(
+      "SELECT context, turn, content_hash AS contentHash FROM messages WHERE digest = ? AND forget_at > ?",
+    ).get(digest, now);
+    return row as { context: number; turn: number; contentHash: string } | undefined;
+  }
+
+  nextDue(node: string): number | undefined {
+    const row = this.#sql(
+      "SELECT due_at FROM contexts WHERE due_at IS NOT NULL AND runner IS NOT ? ORDER BY due_at LIMIT 1",
+    ).get(node);
+    return row?.["due_at"] as number | undefined;
+  }
+
+  page(query: TurnQuery): TurnPage {
+    const found = this.#sql("SELECT scope FROM scopes WHERE subject = ? AND agent = ?").get(query.subject, query.agent);
+    if (found === undefined) return { turns: [], more: false, total: 0 };
+    const where = ["t.scope = ?"];
+    const values: (string | number)[] = [found["scope"] as number];
+    if (query.contextId !== undefined) {
+      where.push("t.context = (SELECT context FROM contexts WHERE scope = ? AND name = ?)");
+      values.push(found["scope"] as number, query.contextId);
+    }
+    if (query.states !== undefined) {
+      where.push(`t.state IN (${query.states.map(() => "?").join(", ")})`);
+      values.push(...query.states);
+    }
+    if (query.statusFrom !== undefined) {
+      where.push("t.status_at >= ?");
+      values.push(query.statusFrom);
+    }
+    const counted = this.#sql(`SELECT count(*) AS total FROM turns t WHERE ${where.join(" AND ")}`).get(...values);
+    if (query.after !== undefined) {
+      where.push("(t.status_at, t.turn) < (?, ?)");
+      values.push(query.after.statusAt, query.after.turn);
+    }
+    const rows = this.#sql(`
+      SELECT ${turnColumns} FROM ${turnTables} WHERE ${where.join(" AND ")}
+      ORDER BY t.status_at DESC, t.turn DESC LIMIT ?`).all(...values, query.limit + 1);
+    const turns = rows.slice(0, query.limit).map((row) => turnOf(row as unknown as TurnRow));
+    return { turns, more: rows.length > query.limit, total: counted!["total"] as number };
+  }
+
+  keys(): KeyRecord[] {
+    return this.#sql("SELECT * FROM api_keys ORDER BY key")
+      .all()
+      .map((row) => keyOf(row as unknown as KeyRow));
+  }
+
+  key(hash: string): KeyRecord | undefined {
+    const row = this.#sql("SELECT * FROM api_keys WHERE hash = ? AND revoked_at IS NULL").get(hash);
+    return row && keyOf(row as unknown as KeyRow);
+  }
+
+  secret(name: string): Uint8Array | undefined {
+    return this.#sql("SELECT value FROM secrets WHERE name = ?").get(name)?.["value"] as Uint8Array | undefined;
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #sql(text: string): StatementSync {
+    let statement = this.#prepared.get(text);
+    if (statement === undefined) this.#prepared.set(text, (statement = this.#database.prepare(text)));
+    return statement;
+  }
+}
+
+const terminalStates = "'completed', 'failed', 'rejected', 'canceled'";
+
+interface TurnRow {
+  readonly turn: number;
+  readonly context: number;
+  readonly state: TurnState;
+  readonly status_at: number;
+  readonly created_at: number;
+  readonly length: number;
+  readonly deaths: number;
+  readonly agent_version: string;
+  readonly traceparent: string;
+  readonly message: string;
+  readonly extension_data: string | null;
+  readonly view: string;
+  readonly name: string;
+  readonly subject: string;
+  readonly agent: string;
+}
+
+function turnOf(row: TurnRow): TurnRecord {
+  const message = JSON.parse(row.message) as StoredMessage;
+  return {
+    context: row.context,
+    turn: row.turn,
+    subject: row.subject,
+    agent: row.agent,
+    contextId: row.name,
+    state: row.state,
+    statusAt: row.status_at,
+    createdAt: row.created_at,
+    length: row.length,
+    deaths: row.deaths,
+    agentVersion: row.agent_version,
+    traceparent: row.traceparent,
+    message:
+      row.extension_data === null
+        ? message
+        : { ...message, extensionData: JSON.parse(row.extension_data) as Record<string, unknown> },
+    view: JSON.parse(row.view) as TurnView,
+  };
+}
+
+interface KeyRow {
+  readonly key: number;
+  readonly role: string;
+  readonly subject: string | null;
+  readonly created_at: number;
+  readonly revoked_at: number | null;
+}
+
+function keyOf(row: KeyRow): KeyRecord {
+  return {
+    id: String(row.key),
+    holder: row.subject === null ? { role: "operator" } : { role: "subject", subject: row.subject },
+    createdAt: row.created_at,
+    revokedAt: row.revoked_at ?? undefined,
+  };
+}

@@ -1,0 +1,213 @@
+/**
+ * The Store on one SQLite file: writes go to the writer thread, which commits them in groups; reads have their own connection
+ * on this thread. One process per file: its home's lock sees to that, and ends the leases of whoever died with it (E9).
+ */
+import { hash, randomUUID } from "node:crypto";
+
+import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
+import type { Signal } from "../signal.ts";
+import type { Accept, Accepted, Commit, Committed, KeyStore, MessageKey, Store } from "../store.ts";
+import { openReadOnly } from "./database.ts";
+import type { ClaimRow, CommitArgs } from "./operations.ts";
+import { Reader } from "./reader.ts";
+import { WriterThread } from "./thread.ts";
+
+export interface SqliteStoreOptions {
+  readonly file: string;
+  readonly signal: Signal;
+  /** Milliseconds since 1970. Default: the system's clock. */
+  readonly now?: () => number;
+}
+
+/** Leases that a process which died may have held end at most this much later. */
+const longestLeaseMs = 600_000;
+
+/**
+ * Opens the store, making the file when there is none.
+ *
+ * @throws StoreError `store.newer`, `store.broken`.
+ */
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  const thread = await WriterThread.open(options.file);
+  const reader = new Reader(openReadOnly(options.file));
+  const store = new SqliteStore(thread, reader, options);
+  await thread.run("endLeases", { now: store.now(), longestLeaseMs });
+  return store;
+}
+
+class SqliteStore implements Store {
+  readonly #thread: WriterThread;
+  readonly #reader: Reader;
+  readonly #signal: Signal;
+  readonly #node = randomUUID();
+  readonly now: () => number;
+  readonly keys: KeyStore;
+
+  constructor(thread: WriterThread, reader: Reader, options: SqliteStoreOptions) {
+    this.#thread = thread;
+    this.#reader = reader;
+    this.#signal = options.signal;
+    this.now = options.now ?? Date.now;
+    this.keys = {
+      add: async ({ hash: keyHash, holder }) => {
+        const subject = holder.role === "subject" ? holder.subject : null;
+        const key = await thread.run("addKey", { hash: keyHash, role: holder.role, subject, now: this.now() });
+        return reader.keys().find(({ id }) => id === String(key))!;
+      },
+      list: async () => reader.keys(),
+      revoke: async (id) => /^\d{1,15}$/.test(id) && thread.run("revokeKey", { key: Number(id), now: this.now() }),
+      find: async (keyHash) => reader.key(keyHash),
+    };
+  }
+
+  async accept(accept: Accept): Promise<Accepted> {
+    const { key, message } = accept;
+    const now = this.now();
+    const { extensionData, ...plain } = message;
+    const newName = timeOrderedId(now);
+    const result = await this.#thread.run("accept", {
+      subject: key.subject,
+      agent: key.agent,
+      name: key.contextId ?? null,
+      newName,
+      digest: accept.dedupeMs > 0 ? digestOf(key) : null,
+      contentHash: accept.contentHash,
+      forgetAt: now + accept.dedupeMs,
+      message: JSON.stringify(plain),
+      extensionData: extensionData === undefined ? null : JSON.stringify(extensionData),
+      agentVersion: accept.agentVersion,
+      traceparent: accept.traceparent,
+      reject: accept.whenBusy === "reject",
+      queueDepth: accept.queueDepth,
+      node: this.#node,
+      leaseMs: accept.claim?.leaseMs ?? 0,
+      now,
+    });
+    if (result.kind === "duplicate") return { kind: "duplicate", key: { context: result.context, turn: result.turn } };
+    if (result.kind !== "accepted") return { kind: result.kind };
+    const turn: TurnRecord = {
+      context: result.context,
+      turn: result.turn,
+      subject: key.subject,
+      agent: key.agent,
+      contextId: key.contextId ?? newName,
+      state: result.state,
+      statusAt: now,
+      createdAt: now,
+      length: 0,
+      deaths: 0,
+      agentVersion: accept.agentVersion,
+      traceparent: accept.traceparent,
+      message,
+      view: {},
+    };
+    if (result.state === "running" && result.epoch === 0) this.#signal.due();
+    return { kind: "accepted", turn, claim: result.epoch > 0 ? { epoch: result.epoch, turn, journal: [] } : undefined };
+  }
+
+  async findMessage(key: MessageKey) {
+    return this.#reader.message(digestOf(key), this.now());
+  }
+
+  async claimDue({ limit, leaseMs }: { limit: number; leaseMs: number }): Promise<readonly Claim[]> {
+    const rows = await this.#thread.run("claimDue", { now: this.now(), limit, leaseMs, node: this.#node });
+    return rows.map((row) => this.#claim(row));
+  }
+
+  renew(contexts: readonly { context: number; epoch: number }[], leaseMs: number): Promise<readonly number[]> {
+    return this.#thread.run("renew", { contexts, until: this.now() + leaseMs, node: this.#node });
+  }
+
+  async commit(change: Commit): Promise<Committed> {
+    const { key } = change;
+    const now = this.now();
+    const args: CommitArgs = {
+      context: key.context,
+      turn: key.turn,
+      length: change.length,
+      epoch: change.epoch ?? null,
+      from: change.from ?? null,
+      entries: change.entries?.map((entry) => ({ kind: entry.kind, body: JSON.stringify(entry) })) ?? null,
+      view: change.view === undefined ? null : JSON.stringify(change.view),
+      state: change.state ?? null,
+      statusChanged: change.statusChanged ?? false,
+      forgive: change.forgive ?? false,
+      message:
+        change.message === undefined
+          ? null
+          : {
+              digest: change.message.dedupeMs > 0 ? digestOf(change.message.key) : null,
+              contentHash: change.message.contentHash,
+              forgetAt: now + change.message.dedupeMs,
+            },
+      then: change.then?.do ?? "go on",
+      dueAt: change.then?.do === "park" ? (change.then.dueAt ?? null) : null,
+      graceMs: change.then?.do === "end" ? (change.then.graceMs ?? 0) : 0,
+      leaseMs: change.then?.do === "end" ? (change.then.claim?.leaseMs ?? 0) : 0,
+      node: this.#node,
+      now,
+    };
+    const result = await this.#thread.run("commit", args);
+    if (result.kind !== "committed") return result;
+    this.#signal.turnChanged(key);
+    if (result.due) this.#signal.due();
+    if (result.next === null) return { kind: "committed", length: result.length, next: undefined };
+    const next = this.#claim(result.next);
+    this.#signal.turnChanged(next.turn);
+    return { kind: "committed", length: result.length, next };
+  }
+
+  async drained(key: TurnKey): Promise<void> {
+    if (await this.#thread.run("drained", { context: key.context, turn: key.turn, now: this.now() }))
+      this.#signal.due();
+  }
+
+  async nextDue() {
+    return this.#reader.nextDue(this.#node);
+  }
+
+  async loadTurn(key: TurnKey) {
+    return this.#reader.turn(key);
+  }
+
+  async loadJournal(key: TurnKey, from: number) {
+    return this.#reader.journal(key, from);
+  }
+
+  async loadEarlier(key: TurnKey, limit: number) {
+    return this.#reader.earlier(key, limit);
+  }
+
+  async listTurns(query: Parameters<Store["listTurns"]>[0]) {
+    return this.#reader.page(query);
+  }
+
+  async listHeld(limit: number) {
+    return this.#reader.held(limit);
+  }
+
+  async secret(name: string, make: () => Uint8Array): Promise<Uint8Array> {
+    return this.#reader.secret(name) ?? this.#thread.run("secret", { name, value: make(), now: this.now() });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#thread.close();
+    this.#reader.close();
+  }
+
+  #claim(row: ClaimRow): Claim {
+    const turn = this.#reader.turn(row)!;
+    return { epoch: row.epoch, turn, journal: turn.length === 0 ? [] : this.#reader.journal(row, 0) };
+  }
+}
+
+function digestOf({ subject, agent, contextId, messageId }: MessageKey): string {
+  return hash("sha256", JSON.stringify([subject, agent, contextId ?? null, messageId]), "base64url").slice(0, 22);
+}
+
+/** A UUIDv7: random, yet in the order of time, so that the index on it grows at its right edge. */
+function timeOrderedId(now: number): string {
+  const time = now.toString(16).padStart(12, "0");
+  const random = randomUUID();
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(15)}`;
+}

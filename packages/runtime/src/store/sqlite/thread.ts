@@ -1,0 +1,112 @@
+/**
+ * Group commit: whatever is asked for while a batch is being written becomes the next batch. One batch is in flight at a time,
+ * so operations happen in the order in which they were asked for.
+ */
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+
+import { StoreError, type StoreErrorCode } from "../errors.ts";
+import type { Operations } from "./operations.ts";
+import type { BatchResult, Failed, OperationName } from "./writer.ts";
+
+interface Pending {
+  readonly operation: readonly [OperationName, unknown];
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** So large that a batch holds the event loop of the writer for some tens of milliseconds at most. */
+const batchLimit = 512;
+
+export class WriterThread {
+  readonly #worker: Worker;
+  #queue: Pending[] = [];
+  #inFlight: readonly Pending[] | undefined;
+  #closed: Promise<void> | undefined;
+
+  static async open(file: string): Promise<WriterThread> {
+    const entry = import.meta.url.endsWith(".ts") ? "./writer.ts" : "./writer.js";
+    const worker = new Worker(new URL(entry, import.meta.url), { workerData: { file }, name: "store" });
+    const [first] = (await once(worker, "message")) as ["ready" | Failed];
+    if (first !== "ready") {
+      await worker.terminate();
+      throw storeError(first);
+    }
+    return new WriterThread(worker);
+  }
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.on("message", (result: BatchResult) => this.#settle(result));
+    worker.on("error", (error: Error) => {
+      this.#fail(new StoreError("store.failed", `The store's thread died: ${error.message}.`));
+    });
+  }
+
+  /** Resolves when the operation is on disk. */
+  run<Name extends OperationName>(
+    name: Name,
+    args: Parameters<Operations[Name]>[0],
+  ): Promise<ReturnType<Operations[Name]>> {
+    if (this.#closed !== undefined) return Promise.reject(new StoreError("store.closed", "The store is closed."));
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ operation: [name, args], resolve, reject });
+      // The first one of a batch waits for its neighbours of the same tick.
+      if (this.#queue.length === 1 && this.#inFlight === undefined) queueMicrotask(() => this.#send());
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#drain().then(
+      () =>
+        new Promise<void>((resolve) => {
+          this.#worker.once("exit", () => resolve());
+          this.#worker.postMessage("close");
+        }),
+    );
+    return this.#closed;
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#inFlight !== undefined || this.#queue.length > 0) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  #send(): void {
+    if (this.#inFlight !== undefined || this.#queue.length === 0) return;
+    const batch = this.#queue.length <= batchLimit ? this.#queue : this.#queue.slice(0, batchLimit);
+    this.#queue = this.#queue.length <= batchLimit ? [] : this.#queue.slice(batchLimit);
+    this.#inFlight = batch;
+    this.#worker.postMessage(batch.map(({ operation }) => operation));
+  }
+
+  #settle(answer: BatchResult): void {
+    const batch = this.#inFlight ?? [];
+    this.#inFlight = undefined;
+    if ("failed" in answer) {
+      for (const { reject } of batch) reject(storeError(answer));
+    } else {
+      answer.results.forEach((result, index) => {
+        const { resolve, reject } = batch[index]!;
+        if ("error" in result) reject(new StoreError("store.failed", `A write failed: ${result.error}.`));
+        else resolve(result.value as never);
+      });
+    }
+    this.#send();
+  }
+
+  #fail(error: StoreError): void {
+    const lost = [...(this.#inFlight ?? []), ...this.#queue];
+    this.#inFlight = undefined;
+    this.#queue = [];
+    this.#closed ??= Promise.resolve();
+    for (const { reject } of lost) reject(error);
+  }
+}
+
+function storeError({ failed }: Failed): StoreError {
+  const code = failed.code.startsWith("store.") ? (failed.code as StoreErrorCode) : "store.failed";
+  const message = code === "store.failed" ? `Nothing of this write is stored: ${failed.message}.` : failed.message;
+  return new StoreError(code, message);
+}

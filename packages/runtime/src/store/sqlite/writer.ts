@@ -1,0 +1,73 @@
+/**
+ * The writer thread. One batch of operations is one transaction: a savepoint per operation, one commit, one fsync. An operation
+ * that throws is undone alone; a commit that fails rejects its whole batch.
+ */
+import { parentPort, workerData } from "node:worker_threads";
+
+import { StoreError } from "../errors.ts";
+import { openWritable } from "./database.ts";
+import { Operations } from "./operations.ts";
+
+/** Names and arguments of the operations, in order. */
+export type Batch = readonly (readonly [name: OperationName, args: unknown])[];
+export type OperationName = Exclude<keyof Operations, "reserve" | "forget">;
+
+/** What came of each, in the same order; or why nothing of the batch is stored. */
+export type BatchResult =
+  | { readonly results: readonly ({ readonly value: unknown } | { readonly error: string })[] }
+  | Failed;
+export interface Failed {
+  readonly failed: { readonly code: string; readonly message: string };
+}
+
+const port = parentPort!;
+try {
+  const database = openWritable((workerData as { file: string }).file);
+  const operations = new Operations(database);
+  const begin = database.prepare("BEGIN IMMEDIATE");
+  const savepoint = database.prepare("SAVEPOINT operation");
+  const release = database.prepare("RELEASE operation");
+  const undo = database.prepare("ROLLBACK TO operation");
+  const commit = database.prepare("COMMIT");
+
+  const run = (batch: Batch): BatchResult => {
+    try {
+      operations.reserve(batch.length);
+      begin.run();
+      const results = batch.map(([name, args]) => {
+        savepoint.run();
+        try {
+          const value = (operations[name] as (args: unknown) => unknown)(args);
+          release.run();
+          return { value };
+        } catch (error) {
+          undo.run();
+          release.run();
+          operations.forget();
+          return { error: (error as Error).message };
+        }
+      });
+      commit.run();
+      return { results };
+    } catch (error) {
+      operations.forget();
+      if (database.isTransaction) database.exec("ROLLBACK");
+      return failed(error);
+    }
+  };
+
+  port.on("message", (batch: Batch | "close") => {
+    if (batch !== "close") return port.postMessage(run(batch));
+    database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    database.close();
+    port.close();
+  });
+  port.postMessage("ready");
+} catch (error) {
+  port.postMessage(failed(error));
+}
+
+function failed(error: unknown): Failed {
+  const { code, message } = error as Error & { code?: string };
+  return { failed: { code: error instanceof StoreError ? error.code : (code ?? "store.failed"), message } };
+}
