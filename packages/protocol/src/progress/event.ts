@@ -92,7 +92,7 @@ export function isComplete(event: Pick<ProgressEvent, "status" | "percent">): bo
 
 /** To 0-100, and `-0` to 0. */
 export function clampPercent(percent: number): number {
-  return Math.min(100, Math.max(0, percent)) + 0;
+  return Math.min(100, Math.max(0, percent));
 }
 
 function came(value: unknown): string {
