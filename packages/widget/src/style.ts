@@ -1,0 +1,121 @@
+/**
+ * The look. Track and secondary text are mixed from the page's own colour, and the three colours stand out on white as on black:
+ * nothing has to be told whether the page is light or dark. Sizes are in em, so the page's text decides.
+ *
+ * Motion: for each event the tip of the bar lights up and the icon turns once, so the bar of an agent that fell silent stands
+ * still. The stage rises when it changes. With reduced motion things fade, slower; nothing travels but the bar itself.
+ */
+export const STYLE = `:host{
+display:block;
+line-height:1.4;
+--_c:var(--agent-progress-accent,#4f6ef7);
+--_dim:color-mix(in srgb,currentcolor 76%,transparent);
+--_start:left;
+--_end:right
+}
+:host(:dir(rtl)){--_start:right;--_end:left}
+:host([hidden]){display:none}
+#base{display:grid;gap:.35em;text-align:var(--_start)}
+#head,#foot{display:flex;gap:.5em;align-items:baseline}
+[data-status=running]{--_turn:-1turn}
+[data-status=paused]{--_c:color-mix(in srgb,currentcolor 55%,transparent)}
+[data-status=done]{--_c:var(--agent-progress-done,#2a9d4e)}
+[data-status=error]{--_c:var(--agent-progress-error,#e5484d)}
+#icon{flex:none;inline-size:1em;block-size:1em;position:relative;inset-block-start:.13em;fill:var(--_c);fill-rule:evenodd}
+#stage,#alert{font-weight:500}
+#stage,#alert,#note{min-inline-size:0;overflow-wrap:anywhere}
+#percent,#time{
+flex:1 0 auto;
+font-variant-numeric:tabular-nums;
+white-space:nowrap;
+text-align:var(--_end)
+}
+#percent{font-weight:600}
+#foot{min-block-size:1.4em;font-size:.875em;color:var(--_dim)}
+#said,#whose{
+position:absolute;
+inline-size:1px;
+block-size:1px;
+overflow:hidden;
+clip-path:inset(50%);
+white-space:nowrap
+}
+#stage:empty,#what:empty,#note:empty{display:none}
+#bar{
+box-sizing:border-box;
+block-size:var(--agent-progress-thickness,.5em);
+border-radius:var(--agent-progress-radius,99em);
+background:var(--agent-progress-track,color-mix(in srgb,currentcolor 14%,transparent));
+overflow:hidden;
+contain:strict
+}
+#fill{
+block-size:100%;
+border-radius:inherit;
+background:var(--_c);
+overflow:hidden;
+translate:calc((var(--p) - 100)*1%);
+transition:translate .4s cubic-bezier(.2,.7,.3,1)
+}
+#fill::after{
+content:"";
+display:block;
+block-size:100%;
+inline-size:4em;
+max-inline-size:100%;
+margin-inline-start:auto;
+background:linear-gradient(to right,transparent,#fff);
+opacity:0
+}
+:host(:dir(rtl)) #fill{translate:calc((100 - var(--p))*1%)}
+:host(:dir(rtl)) #fill::after{scale:-1}
+[data-unknown] #fill,[data-status=paused] #fill{
+background:repeating-linear-gradient(-45deg,var(--_c) 0 .3em,transparent 0 .5em)
+}
+[data-status=paused] #bar{filter:grayscale(1)}
+[data-status=done] #fill{transition:none}
+[data-status=error] #bar{background:none;box-shadow:inset 0 0 0 1px var(--_c)}
+[data-stale] #time{font-weight:600}
+[data-beat="0"] #fill::after{animation:glow0 .9s ease-out}
+[data-beat="1"] #fill::after{animation:glow1 .9s ease-out}
+[data-beat="0"] #icon{animation:beat0 .9s ease-out}
+[data-beat="1"] #icon{animation:beat1 .9s ease-out}
+[data-tick="0"] #stage{animation:tick0 .25s ease-out}
+[data-tick="1"] #stage{animation:tick1 .25s ease-out}
+@keyframes glow0{0%{opacity:.8}}
+@keyframes glow1{0%{opacity:.8}}
+@keyframes beat0{0%{opacity:.4;rotate:var(--_turn,0deg)}}
+@keyframes beat1{0%{opacity:.4;rotate:var(--_turn,0deg)}}
+@keyframes tick0{0%{opacity:0;translate:0 var(--_rise,.35em)}}
+@keyframes tick1{0%{opacity:0;translate:0 var(--_rise,.35em)}}
+:host([size=compact]){container-type:inline-size;inline-size:100%;min-inline-size:8em}
+:host([size=compact]) #base{
+grid:auto/auto minmax(0,3fr) minmax(3em,2fr) 2.75em 8.5em;
+align-items:center;
+gap:.6em
+}
+:host([size=compact]) :is(#head,#foot){display:contents}
+:host([size=compact]) :is(#stage,#what){display:block;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+:host([size=compact]) #icon{inset:0}
+:host([size=compact]) :is(#stage,#alert){grid-area:1/2}
+:host([size=compact]) #bar{grid-area:1/3}
+:host([size=compact]) #time{overflow:hidden;text-overflow:ellipsis}
+:host([size=compact]) #note{display:none}
+@container (max-width:26em){
+:host([size=compact]) #base{grid:auto/auto minmax(0,3fr) minmax(3em,2fr) 2.75em}
+:host([size=compact]) #time{display:none}
+}
+@media (prefers-reduced-motion:reduce){
+#base{--_rise:0;--_turn:0deg}
+#base :is(#icon,#stage),#base #fill::after{animation-duration:2s}
+#fill{transition:translate 1.2s linear}
+}
+@media (forced-colors:active){
+:host{--_dim:currentcolor}
+#icon{fill:currentcolor}
+#bar{border:1px solid;background:none}
+#fill{forced-color-adjust:none;--_c:Highlight}
+#fill::after{display:none}
+[data-status=paused] #fill{--_c:GrayText}
+[data-status=error] #fill{--_c:CanvasText}
+}`;
