@@ -5,18 +5,21 @@
  *     npm test -- packages/protocol test/e2e/a.test.ts    those at or below the given paths
  *     npm test -- --test-name-pattern "queued"        the tests whose title matches, in any file
  *
- * Each file is a process of its own. One that has not ended after `FILE_TIMEOUT` fails and is killed, so nothing hangs. The
- * runner's own summary is the last thing printed, and its exit code is ours.
+ * Each file is a process of its own. A test that takes longer than `TEST_TIMEOUT` fails; a file that has not ended after
+ * `FILE_TIMEOUT` is killed, so nothing hangs. The runner's summary is the last thing printed, and its exit code is ours.
  */
 import { spawn } from "node:child_process";
 import { existsSync, globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join, relative, resolve, sep } from "node:path";
+import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const FOLDERS = ["packages", "test", "examples", "scripts", "bench"];
-/** For one test file, in milliseconds. */
+/** In milliseconds. */
+const TEST_TIMEOUT = 4 * 60_000;
+/** In milliseconds, longer than a test's: the file whose test fails for taking too long can still clean up. */
 const FILE_TIMEOUT = 5 * 60_000;
 /** Files that run at once: most wait for sockets and disks, so two cores carry two, and more than four only slow each other. */
 const CONCURRENCY = Math.min(4, Math.max(2, availableParallelism()));
@@ -25,7 +28,7 @@ const OPTIONS = {
   "test-name-pattern": { type: "string", multiple: true },
   "test-skip-pattern": { type: "string", multiple: true },
   "test-reporter": { type: "string", default: "spec" },
-  "test-timeout": { type: "string", default: String(FILE_TIMEOUT) },
+  "test-timeout": { type: "string", default: String(TEST_TIMEOUT) },
   "test-only": { type: "boolean", default: false },
 } as const;
 
@@ -57,12 +60,17 @@ function isAtOrBelow(file: string, path: string): boolean {
 /** The tests see none of the caller's own settings, and are not part of a test run that may have started us. */
 function testEnvironment(): NodeJS.ProcessEnv {
   const isOurs = (name: string): boolean => name.startsWith("NYLORUN_") || name === "NODE_TEST_CONTEXT";
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOurs(name)));
+  const rest = Object.entries(process.env).filter(([name]) => !isOurs(name));
+  return { TEST_FILE_TIMEOUT: String(FILE_TIMEOUT), ...Object.fromEntries(rest) };
 }
 
 function main(): void {
   let files: string[];
-  const flags = ["--test", `--test-concurrency=${CONCURRENCY}`];
+  const flags = [
+    "--test",
+    `--import=${pathToFileURL(join(import.meta.dirname, "test-deadline.ts")).href}`,
+    `--test-concurrency=${CONCURRENCY}`,
+  ];
   try {
     const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
     for (const [name, value] of Object.entries(values)) {

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { promisify } from "node:util";
+
+const ROOT = dirname(import.meta.dirname);
+const OURS = join(ROOT, "packages");
+const run = promisify(execFile);
+
+/** A folder of somebody who installed what was built: no source and no workspace in sight. */
+const folder = mkdtempSync(join(tmpdir(), "build-"));
+const installed = join(folder, "node_modules/@nylorun");
+
+before(async () => {
+  await run(process.execPath, [join(import.meta.dirname, "build.ts"), "--out", installed]);
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+  // What they depend on, as npm would have put it beside them.
+  for (const name of readdirSync(installed)) {
+    for (const dependency of Object.keys(manifestOf(name).dependencies ?? {})) {
+      const link = join(folder, "node_modules", dependency);
+      if (dependency.startsWith("@nylorun/") || existsSync(link)) continue;
+      mkdirSync(dirname(link), { recursive: true });
+      symlinkSync(join(ROOT, "node_modules", dependency), link);
+    }
+  }
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Manifest {
+  readonly version: string;
+  readonly private?: boolean;
+  readonly exports: Readonly<Record<string, unknown>>;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+}
+
+function manifestOf(name: string): Manifest {
+  return JSON.parse(readFileSync(join(installed, name, "package.json"), "utf8")) as Manifest;
+}
+
+/** The values that a package's main entry is pinned to export. */
+function pinnedValues(name: string): string[] {
+  const [main = ""] = readFileSync(join(OURS, name, "exports.txt"), "utf8").split("\n\n");
+  return [...main.matchAll(/^ {2}(\w+)$/gm)].map(([, value = ""]) => value);
+}
+
+test("what is published can be imported where sources cannot run, and exports what is pinned", async () => {
+  for (const name of readdirSync(installed)) {
+    const code = `console.log(JSON.stringify(Object.keys(await import("@nylorun/${name}"))))`;
+    const { stdout } = await run(process.execPath, ["--input-type=module", "-e", code], { cwd: folder });
+    assert.deepEqual((JSON.parse(stdout) as string[]).toSorted(), pinnedValues(name).toSorted(), name);
+  }
+});
+
+test("its types satisfy a strict program that checks its libraries", async () => {
+  const lines = readdirSync(installed).map(
+    (name) => `import * as ${name.replaceAll("-", "_")} from "@nylorun/${name}";`,
+  );
+  const uses = readdirSync(installed).map((name) => name.replaceAll("-", "_"));
+  writeFileSync(join(folder, "program.ts"), `${lines.join("\n")}\nconsole.log(${uses.join(", ")});\n`);
+  const options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2024", "--types", "node"];
+  const tsc = [
+    join(ROOT, "node_modules/typescript/bin/tsc"),
+    ...options,
+    "--typeRoots",
+    join(ROOT, "node_modules/@types"),
+  ];
+  await assert.doesNotReject(run(process.execPath, [...tsc, "program.ts"], { cwd: folder }));
+});
+
+test("its manifests are public, name no source, and ask for each other in the very same version", () => {
+  for (const name of readdirSync(installed)) {
+    const manifest = manifestOf(name);
+    assert.equal(manifest.private, undefined);
+    assert.doesNotMatch(JSON.stringify(manifest.exports).replaceAll(".d.ts", ""), /\.ts/);
+    for (const [dependency, range] of Object.entries(manifest.dependencies ?? {})) {
+      if (dependency.startsWith("@nylorun/"))
+        assert.equal(range, manifestOf(dependency.slice("@nylorun/".length)).version);
+    }
+    assert.ok(existsSync(join(installed, name, "LICENSE")), `${name} has no LICENSE`);
+  }
+});
+
+test("the command runs from what is published", async () => {
+  const command = join(installed, "runtime", manifestOf("runtime").bin?.["nylorun"] ?? "");
+  const { stdout } = await run(process.execPath, [command, "--version"], { cwd: folder });
+  assert.equal(stdout.trim(), manifestOf("runtime").version);
+});
