@@ -4,7 +4,7 @@
  * It owns what is due when: `claimDue` is the only scheduler there is, on one machine and on many. It knows nothing of agents,
  * HTTP or A2A; the engine decides, the store compares and sets (I5, E18).
  */
-import type { TurnState } from "@nylorun/protocol";
+import type { TaskState, TurnState } from "@nylorun/protocol";
 
 import type { Entry } from "../turn/journal.ts";
 import type { Claim, StoredMessage, TurnKey, TurnRecord, TurnView } from "../turn/record.ts";
@@ -142,7 +142,8 @@ export interface TurnQuery {
   readonly subject: string;
   readonly agent: string;
   readonly contextId?: string;
-  readonly states?: readonly TurnState[];
+  /** The state that callers are shown: `taskStateOf`. */
+  readonly status?: TaskState;
   /** Only turns whose status changed at this moment or later. */
   readonly statusFrom?: number;
   /** The last row of the page before: the page begins after it, in the order (statusAt, turn) descending. */

@@ -4,9 +4,10 @@
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import type { TurnState } from "@nylorun/protocol";
+import type { TurnState, WaitKind } from "@nylorun/protocol";
 
 import { statements } from "./statements.ts";
+import { statusOf } from "./status.ts";
 
 export interface AcceptArgs {
   readonly subject: string;
@@ -49,6 +50,8 @@ export interface CommitArgs {
   readonly from: readonly TurnState[] | null;
   readonly entries: readonly { readonly kind: string; readonly body: string }[] | null;
   readonly view: string | null;
+  /** The view's own. */
+  readonly waitsFor: WaitKind | null;
   readonly state: TurnState | null;
   readonly statusChanged: boolean;
   readonly forgive: boolean;
@@ -150,6 +153,7 @@ export class Operations {
       context,
       scope,
       state,
+      statusOf(state),
       now,
       now,
       args.agentVersion,
@@ -208,12 +212,21 @@ export class Operations {
       this.#sql.addEntry.run(context, turn, length++, entry.kind, entry.body, now);
     const state = args.state ?? row.state;
     const statusAt = args.statusChanged || state !== row.state ? now : row.status_at;
-    this.#sql.changeTurn.run(state, statusAt, length, args.view, args.forgive ? 0 : row.deaths, turn);
+    const status = this.#status(args, row, state);
+    this.#sql.changeTurn.run(state, status, statusAt, length, args.view, args.forgive ? 0 : row.deaths, turn);
     if (args.message !== null && args.message.digest !== null) {
       this.#sql.addMessage.run(args.message.digest, context, turn, args.message.contentHash, args.message.forgetAt);
     }
     const { next, due } = this.#then(args, row);
     return { kind: "committed", length, next, due };
+  }
+
+  /** What callers are shown after a change. Only of a waiting turn does it depend on the view. */
+  #status(args: CommitArgs, row: CommitRow, state: TurnState): number {
+    if (args.view === null && state === row.state) return row.status;
+    if (args.view !== null || state !== "waiting") return statusOf(state, args.waitsFor);
+    const { waitsFor } = this.#sql.findWaitsFor.get(args.turn) as { waitsFor: WaitKind | null };
+    return statusOf(state, waitsFor);
   }
 
   #then(args: CommitArgs, row: CommitRow): { next: ClaimRow | null; due: boolean } {
@@ -283,7 +296,7 @@ export class Operations {
     const next = this.#sql.findNext.get(after.context, after.active) as { turn: number } | undefined;
     if (next === undefined) return null;
     this.#sql.unqueueTurn.run(after.context);
-    this.#sql.startTurn.run(now, next.turn);
+    this.#sql.startTurn.run(statusOf("running"), now, next.turn);
     return next.turn;
   }
 
@@ -314,6 +327,7 @@ interface DueRow {
 
 interface CommitRow {
   readonly state: TurnState;
+  readonly status: number;
   readonly length: number;
   readonly status_at: number;
   readonly deaths: number;

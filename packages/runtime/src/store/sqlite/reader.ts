@@ -6,6 +6,7 @@ import type { TurnState } from "@nylorun/protocol";
 import type { Entry } from "../../turn/journal.ts";
 import type { StoredMessage, TurnKey, TurnRecord, TurnView } from "../../turn/record.ts";
 import type { KeyRecord, TurnPage, TurnQuery } from "../store.ts";
+import { STATUS_NUMBERS, statusNumber } from "./status.ts";
 
 const turnColumns = `
   t.turn, t.context, t.state, t.status_at, t.created_at, t.length, t.deaths, t.agent_version, t.traceparent,
@@ -65,28 +66,35 @@ export class Reader {
   page(query: TurnQuery): TurnPage {
     const found = this.#sql("SELECT scope FROM scopes WHERE subject = ? AND agent = ?").get(query.subject, query.agent);
     if (found === undefined) return { turns: [], more: false, total: 0 };
-    const where = ["t.scope = ?"];
-    const values: (string | number)[] = [found["scope"] as number];
-    if (query.contextId !== undefined) {
-      where.push("t.context = (SELECT context FROM contexts WHERE scope = ? AND name = ?)");
-      values.push(found["scope"] as number, query.contextId);
+    const values: Record<string, number | string> = { scope: found["scope"] as number };
+    const where = query.statusFrom === undefined ? [] : ["status_at >= :from"];
+    if (query.statusFrom !== undefined) values["from"] = query.statusFrom;
+    let sources: readonly string[];
+    if (query.contextId === undefined) {
+      // Turns of one status stand in the index in the order of the list; those of several are merged, not sorted.
+      const statuses = query.status === undefined ? STATUS_NUMBERS : [statusNumber(query.status)];
+      sources = statuses.map((status) => `turns WHERE scope = :scope AND status = ${status}`);
+    } else {
+      const status = query.status === undefined ? "" : ` AND status = ${statusNumber(query.status)}`;
+      values["name"] = query.contextId;
+      sources = [
+        `turns INDEXED BY turns_context
+         WHERE context = (SELECT context FROM contexts WHERE scope = :scope AND name = :name)${status}`,
+      ];
     }
-    if (query.states !== undefined) {
-      where.push(`t.state IN (${query.states.map(() => "?").join(", ")})`);
-      values.push(...query.states);
-    }
-    if (query.statusFrom !== undefined) {
-      where.push("t.status_at >= ?");
-      values.push(query.statusFrom);
-    }
-    const counted = this.#sql(`SELECT count(*) AS total FROM turns t WHERE ${where.join(" AND ")}`).get(...values);
+    const each = (columns: string) =>
+      sources.map((source) => [`SELECT ${columns} FROM ${source}`, ...where].join(" AND ")).join(" UNION ALL ");
+    const counted = this.#sql(`SELECT sum(n) AS total FROM (${each("count(*) AS n")})`).get(values);
     if (query.after !== undefined) {
-      where.push("(t.status_at, t.turn) < (?, ?)");
-      values.push(query.after.statusAt, query.after.turn);
+      where.push("(status_at, turn) < (:afterAt, :afterTurn)");
+      values["afterAt"] = query.after.statusAt;
+      values["afterTurn"] = query.after.turn;
     }
     const rows = this.#sql(`
-      SELECT ${turnColumns} FROM ${turnTables} WHERE ${where.join(" AND ")}
-      ORDER BY t.status_at DESC, t.turn DESC LIMIT ?`).all(...values, query.limit + 1);
+      SELECT ${turnColumns} FROM
+        (${each("turn, status_at")} ORDER BY status_at DESC, turn DESC LIMIT :limit) listed
+        JOIN turns t ON t.turn = listed.turn JOIN contexts c ON c.context = t.context JOIN scopes s ON s.scope = t.scope
+      ORDER BY listed.status_at DESC, listed.turn DESC`).all({ ...values, limit: query.limit + 1 });
     const turns = rows.slice(0, query.limit).map((row) => turnOf(row as unknown as TurnRow));
     return { turns, more: rows.length > query.limit, total: counted!["total"] as number };
   }

@@ -30,17 +30,18 @@ export const statements = {
 
   addTurn: `
     INSERT INTO turns
-      (turn, context, scope, state, status_at, created_at, agent_version, traceparent, message, extension_data)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      (turn, context, scope, state, status, status_at, created_at, agent_version, traceparent, message, extension_data)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   findNext: "SELECT turn FROM turns WHERE context = ? AND turn > ? AND state = 'queued' ORDER BY turn LIMIT 1",
-  startTurn: "UPDATE turns SET state = 'running', status_at = ? WHERE turn = ?",
+  startTurn: "UPDATE turns SET state = 'running', status = ?, status_at = ? WHERE turn = ?",
   countDeath: "UPDATE turns SET deaths = deaths + 1 WHERE turn = ?",
   findForCommit: `
-    SELECT t.state, t.length, t.status_at, t.deaths, c.epoch, c.active, c.runner
+    SELECT t.state, t.status, t.length, t.status_at, t.deaths, c.epoch, c.active, c.runner
     FROM turns t JOIN contexts c ON c.context = t.context
     WHERE t.turn = ? AND t.context = ?`,
   changeTurn:
-    "UPDATE turns SET state = ?, status_at = ?, length = ?, view = coalesce(?, view), deaths = ? WHERE turn = ?",
+    "UPDATE turns SET state = ?, status = ?, status_at = ?, length = ?, view = coalesce(?, view), deaths = ? WHERE turn = ?",
+  findWaitsFor: "SELECT view ->> 'waitsFor' AS waitsFor FROM turns WHERE turn = ?",
   addEntry: "INSERT INTO journal (context, turn, seq, kind, body, at) VALUES (?, ?, ?, ?, ?, ?)",
 
   addKey: "INSERT INTO api_keys (hash, role, subject, created_at) VALUES (?, ?, ?, ?)",

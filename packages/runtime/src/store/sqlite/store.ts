@@ -129,6 +129,7 @@ class SqliteStore implements Store {
       from: change.from ?? null,
       entries: change.entries?.map((entry) => ({ kind: entry.kind, body: JSON.stringify(entry) })) ?? null,
       view: change.view === undefined ? null : JSON.stringify(change.view),
+      waitsFor: change.view?.waitsFor ?? null,
       state: change.state ?? null,
       statusChanged: change.statusChanged ?? false,
       forgive: change.forgive ?? false,

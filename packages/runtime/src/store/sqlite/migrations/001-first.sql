@@ -28,6 +28,7 @@ CREATE TABLE turns (
   context INTEGER NOT NULL REFERENCES contexts,
   scope INTEGER NOT NULL REFERENCES scopes,
   state TEXT NOT NULL,
+  status INTEGER NOT NULL, -- the state that callers are shown: its number in A2A's enum
   status_at INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   length INTEGER NOT NULL DEFAULT 0, -- of its journal
@@ -39,7 +40,8 @@ CREATE TABLE turns (
   view TEXT NOT NULL DEFAULT '{}' -- JSON: what readers are shown
 );
 CREATE INDEX turns_context ON turns (context, turn);
-CREATE INDEX turns_listed ON turns (scope, status_at, turn);
+-- A list of all states merges its ranges: each change of a turn moves one entry, not two.
+CREATE INDEX turns_listed ON turns (scope, status, status_at, turn);
 CREATE INDEX turns_held ON turns (turn) WHERE state = 'held';
 
 -- What a turn asked for and what came back, in the order in which it happened.

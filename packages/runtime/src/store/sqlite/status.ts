@@ -1,0 +1,15 @@
+import { TASK_STATES, taskStateOf } from "@nylorun/protocol";
+import type { TaskState, TurnState, WaitKind } from "@nylorun/protocol";
+
+/** How the database writes the state that callers are shown: its number in A2A's enum. */
+export function statusNumber(status: TaskState): number {
+  return TASK_STATES.indexOf(status) + 1;
+}
+
+/** All of them. */
+export const STATUS_NUMBERS: readonly number[] = TASK_STATES.map(statusNumber);
+
+/** @param waitsFor Of a waiting turn: what its view says. */
+export function statusOf(state: TurnState, waitsFor: WaitKind | null = null): number {
+  return statusNumber(taskStateOf(state, waitsFor ?? undefined));
+}
