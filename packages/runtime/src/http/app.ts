@@ -1,0 +1,112 @@
+/** The routes of the Runtime, as one function from Request to Response. Nothing in here knows sockets or SQL. */
+import type { Agent } from "@nylorun/agents";
+import { Hono } from "hono";
+
+import type { Authenticate } from "../access/api-keys.ts";
+import type { Signal } from "../store/signal.ts";
+import type { Store } from "../store/store.ts";
+import type { Engine } from "../turn/engine.ts";
+import type { TaskIds } from "../turn/task-id.ts";
+import { createA2aEndpoint } from "./a2a.ts";
+import { jsonText, refuse } from "./answer.ts";
+import { agentUrl, cardOf, serveCard } from "./card.ts";
+import { logFailure } from "./failure-log.ts";
+import type { Log } from "./failure-log.ts";
+import { createHostCheck, hostOf } from "./hosts.ts";
+import type { HostSettings } from "./hosts.ts";
+import { createMethods } from "./methods.ts";
+import {
+  internal,
+  noDefaultAgent,
+  noSubject,
+  noSuchAgent,
+  noSuchPath,
+  stopping,
+  storeDown,
+  unauthenticated,
+  wrongHost,
+  wrongMethod,
+} from "./refusals.ts";
+
+export interface AppSettings extends HostSettings {
+  /** Whose card the server's own well-known path is. Default: the only agent's, if there is one only. */
+  readonly defaultAgent: string | undefined;
+  /** How long a blocking SendMessage waits, in milliseconds. */
+  readonly a2aWaitMs: number;
+  /** The largest request body, in bytes. */
+  readonly bodyBytes: number;
+}
+
+export interface AppOptions {
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly signal: Signal;
+  readonly agents: readonly Agent[];
+  readonly taskIds: TaskIds;
+  readonly authenticate: Authenticate;
+  readonly log: Log;
+  readonly settings: AppSettings;
+  /** Aborted when the Runtime stops: calls that wait are answered with the task as it is. */
+  readonly stopping: AbortSignal;
+}
+
+export interface App {
+  readonly fetch: (request: Request) => Response | Promise<Response>;
+}
+
+const CARD = "/.well-known/agent-card.json";
+
+export function createApp(options: AppOptions): App {
+  const { engine, store, agents, taskIds, authenticate, log, settings } = options;
+  const { publicUrl } = settings;
+  const byId = new Map(agents.map((agent) => [agent.id, agent]));
+  const since = store.now();
+  const cards = new Map(agents.map((agent) => [agent.id, serveCard(cardOf(agent, publicUrl), since)]));
+  const defaultId = settings.defaultAgent ?? (agents.length === 1 ? agents[0]!.id : undefined);
+  const defaultCard = defaultId === undefined ? undefined : cards.get(defaultId);
+  const run = createMethods({ engine, store, taskIds, waitMs: settings.a2aWaitMs, stopping: options.stopping });
+  const a2a = createA2aEndpoint({ agents: byId, authenticate, run, log, bodyBytes: settings.bodyBytes });
+  const list = JSON.stringify({
+    agents: agents.map(({ id, name, description, version }) => {
+      const url = agentUrl(publicUrl, id);
+      return { id, name, description, version, url, cardUrl: new URL(`.${CARD}`, url).href };
+    }),
+  });
+
+  const agentPath = "/v1/a2a/agents/:agent";
+  const routes = new Hono()
+    .on("POST", [agentPath, `${agentPath}/`], (c) => a2a(c.req.raw, c.req.param("agent")))
+    .get(`${agentPath}${CARD}`, (c) => cards.get(c.req.param("agent"))?.answer(c.req.raw) ?? refuse(noSuchAgent))
+    .get(CARD, (c) => defaultCard?.answer(c.req.raw) ?? refuse(noDefaultAgent))
+    .get("/v1/agents", async (c) => {
+      const principal = await authenticate(c.req.raw);
+      if (principal === undefined) return refuse(unauthenticated);
+      return principal.role === "subject" ? jsonText(list) : refuse(noSubject);
+    })
+    .get("/health", () => jsonText('{"status":"ok"}'))
+    .get("/ready", async () => {
+      if (options.stopping.aborted) return refuse(stopping);
+      try {
+        await store.nextDue();
+      } catch (error) {
+        log.error({ error }, "The store does not answer.");
+        return refuse(storeDown);
+      }
+      return jsonText('{"status":"ready"}');
+    })
+    .notFound((c) => others.fetch(c.req.raw))
+    .onError((error, c) => {
+      return refuse(internal(logFailure(log, error, { headers: c.req.raw.headers, fields: { path: c.req.path } })));
+    });
+
+  // Apart from the routes, so that the way to a route is no longer for it.
+  const others = new Hono().notFound(() => refuse(noSuchPath));
+  for (const { path, method } of routes.routes) {
+    others.all(path, (c) => refuse(wrongMethod(c.req.method, method === "GET" ? "GET, HEAD" : method)));
+  }
+
+  const isAnswered = createHostCheck(settings);
+  return {
+    fetch: (request) => (isAnswered(request.url) ? routes.fetch(request) : refuse(wrongHost(hostOf(request.url)))),
+  };
+}

@@ -1,0 +1,88 @@
+/**
+ * Agent Cards (A2A 1.0, sections 4.4 and 8), and how they are served: made once per start, cached by clients, asked for again
+ * conditionally (section 8.6).
+ */
+import { hash } from "node:crypto";
+
+import type { Agent } from "@nylorun/agents";
+import { A2A_VERSION } from "@nylorun/protocol";
+import type { AgentCard } from "@nylorun/protocol";
+
+import { DECLARED } from "./offered.ts";
+
+/** How long a client may use a card without asking again, in seconds. Asking costs little: an unchanged card is a 304. */
+const MAX_AGE = 300;
+
+/** Where an agent is called. The slash at the end makes `.well-known/agent-card.json`, resolved against it, the agent's own card. */
+export function agentUrl(publicUrl: string, id: string): string {
+  return `${publicUrl}/v1/a2a/agents/${id}/`;
+}
+
+/** @param publicUrl Without a slash at the end. */
+export function cardOf(agent: Agent, publicUrl: string): AgentCard {
+  return {
+    name: agent.name,
+    description: agent.description,
+    supportedInterfaces: [
+      { url: agentUrl(publicUrl, agent.id), protocolBinding: "JSONRPC", protocolVersion: A2A_VERSION },
+    ],
+    version: agent.version,
+    capabilities: {
+      streaming: false,
+      pushNotifications: false,
+      extensions: DECLARED,
+      extendedAgentCard: false,
+    },
+    securitySchemes: {
+      bearer: { httpAuthSecurityScheme: { scheme: "Bearer", description: "A key that the Runtime's operator made." } },
+    },
+    securityRequirements: [{ schemes: { bearer: {} } }],
+    defaultInputModes: agent.inputModes,
+    defaultOutputModes: agent.outputModes,
+    skills: agent.skills.map(({ id, name, description, tags, examples }) => ({
+      id,
+      name,
+      description,
+      tags,
+      ...(examples && { examples }),
+    })),
+  };
+}
+
+/** A card, ready to be sent. */
+export interface ServedCard {
+  /** Answers a GET, with 304 when the caller has this very card already. */
+  answer(request: Request): Response;
+}
+
+/** @param since When the card came to be what it is: milliseconds since 1970. */
+export function serveCard(card: AgentCard, since: number): ServedCard {
+  const text = JSON.stringify(card);
+  const tag = `"${hash("sha256", text, "base64url").slice(0, 22)}"`;
+  // HTTP's dates have no fractions: a card that was asked for within its first second has not changed since.
+  const modified = Math.floor(since / 1000) * 1000;
+  const caching = {
+    ETag: tag,
+    "Last-Modified": new Date(modified).toUTCString(),
+    "Cache-Control": `public, max-age=${MAX_AGE}`,
+  };
+  const whole = { headers: { "Content-Type": "application/json", ...caching } };
+  const unchanged = { status: 304, headers: caching };
+  return {
+    answer: ({ headers }) =>
+      isKnown(headers, tag, modified) ? new Response(null, unchanged) : new Response(text, whole),
+  };
+}
+
+/** RFC 9110, section 13.2.2: a tag counts more than a date, and an unreadable date not at all. */
+function isKnown(headers: Headers, tag: string, modified: number): boolean {
+  const tags = headers.get("if-none-match");
+  if (tags !== null) {
+    return tags.split(",").some((each) => {
+      const known = each.trim();
+      return known === "*" || known === tag || known === `W/${tag}`;
+    });
+  }
+  const date = headers.get("if-modified-since");
+  return date !== null && Date.parse(date) >= modified;
+}

@@ -1,0 +1,75 @@
+/**
+ * The methods of A2A, as the profile serves them. What it does not serve is answered with the error that A2A names for an agent
+ * whose card does not declare it (A2A 1.0, section 3.3.4), whatever the parameters.
+ */
+import {
+  isA2aMethod,
+  methodNotFound,
+  parseParams,
+  pushNotificationNotSupported,
+  unsupportedOperation,
+} from "@nylorun/protocol";
+import type { A2aError, A2aMethod, A2aRequests } from "@nylorun/protocol";
+
+import type { Store } from "../store/store.ts";
+import type { Engine } from "../turn/engine.ts";
+import type { TaskIds } from "../turn/task-id.ts";
+import { taskOf } from "../turn/task.ts";
+import type { Call } from "./call.ts";
+import { createListTasks } from "./list-tasks.ts";
+import { createOpenWaits } from "./open-waits.ts";
+import { createPageTokens } from "./page-token.ts";
+import { createSendMessage } from "./send-message.ts";
+
+export interface MethodOptions {
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly taskIds: TaskIds;
+  /** How long a blocking SendMessage waits, in milliseconds. */
+  readonly waitMs: number;
+  /** Aborted when the Runtime stops: waits end then. */
+  readonly stopping: AbortSignal;
+}
+
+/**
+ * Runs a method. The result is what `result` of the answer holds, or a {@link StillWaiting}.
+ *
+ * @throws A2aError -32601, -32602, and what the method throws.
+ */
+export type RunMethod = (name: string, params: unknown, call: Call) => Promise<object>;
+
+type Method<Name extends A2aMethod> = (call: Call, request: A2aRequests[Name]) => Promise<object>;
+
+/** What is served, and which error the rest is. */
+type Methods = { readonly [Name in A2aMethod]: Method<Name> | { readonly error: () => A2aError } };
+
+export function createMethods({ engine, store, taskIds, waitMs, stopping }: MethodOptions): RunMethod {
+  const noPush = { error: () => pushNotificationNotSupported() };
+  const noStreaming = notServed("Streaming is not supported: poll with GetTask, or let SendMessage wait.");
+  const methods: Methods = {
+    SendMessage: createSendMessage({ engine, store, taskIds, waits: createOpenWaits(engine, stopping), waitMs }),
+    GetTask: async ({ scope, active }, { id, historyLength }) =>
+      taskOf(await engine.get(scope, id), { taskIds, active, historyLength }),
+    ListTasks: createListTasks({ engine, taskIds, tokens: createPageTokens(store) }),
+    CancelTask: async ({ scope, active }, { id }) => taskOf(await engine.cancel(scope, id), { taskIds, active }),
+    SendStreamingMessage: noStreaming,
+    SubscribeToTask: noStreaming,
+    CreateTaskPushNotificationConfig: noPush,
+    GetTaskPushNotificationConfig: noPush,
+    ListTaskPushNotificationConfigs: noPush,
+    DeleteTaskPushNotificationConfig: noPush,
+    GetExtendedAgentCard: notServed("This agent has no extended card: its public card says everything."),
+  };
+
+  return async (name, params, call) => {
+    if (!isA2aMethod(name)) throw methodNotFound(name);
+    // The parameters of a method go to the method of that name: the compiler cannot follow that through the table.
+    const method = methods[name] as Method<A2aMethod> | { readonly error: () => A2aError };
+    if ("error" in method) throw method.error();
+    return method(call, parseParams(name, params));
+  };
+}
+
+function notServed(message: string): { readonly error: () => A2aError } {
+  return { error: () => unsupportedOperation(message) };
+}

@@ -1,0 +1,85 @@
+/** Every answer that is an HTTP error, and none of JSON-RPC's: what came, what was expected, what to do. */
+import type { Refusal } from "./answer.ts";
+
+export const unauthenticated: Refusal = {
+  status: 401,
+  code: "request.unauthenticated",
+  message: "Send a valid key: Authorization: Bearer <key>. `nylorun keys add` makes one.",
+  headers: { "WWW-Authenticate": "Bearer" },
+};
+
+/** An operator sees how the Runtime does, and acts for nobody: contexts, tasks and agents are a subject's. */
+export const noSubject: Refusal = {
+  status: 403,
+  code: "request.noSubject",
+  message:
+    "This key is an operator's and acts for no subject. Use one of a subject: `nylorun keys add --subject NAME`.",
+};
+
+/** The same for an agent that is not there and one that is not open to the subject (I7). */
+export const noSuchAgent: Refusal = {
+  status: 404,
+  code: "agent.unknown",
+  message: "There is no such agent. GET /v1/agents lists those that you may use.",
+};
+
+/** @param limit In bytes. */
+export const tooLarge = (limit: number): Refusal => ({
+  status: 413,
+  code: "request.tooLarge",
+  message: `The body must have at most ${limit} bytes.`,
+  details: { limit },
+});
+
+export const bodyLost: Refusal = {
+  status: 400,
+  code: "request.bodyLost",
+  message: "The body ended before it was whole.",
+};
+
+export const wrongHost = (host: string): Refusal => ({
+  status: 421,
+  code: "request.wrongHost",
+  message: `This server does not answer for the host ${JSON.stringify(host.slice(0, 253))}. Its operator may allow it with --allowed-hosts.`,
+});
+
+export const noSuchPath: Refusal = {
+  status: 404,
+  code: "request.noSuchPath",
+  message: "There is nothing here. Agents are at /v1/a2a/agents/<id>/, and GET /v1/agents lists them.",
+};
+
+export const noDefaultAgent: Refusal = {
+  status: 404,
+  code: "agent.noDefault",
+  message:
+    "No agent is the default one here. Its card is at /v1/a2a/agents/<id>/.well-known/agent-card.json, and GET /v1/agents lists the ids.",
+};
+
+/** @param allowed Methods, separated by commas. */
+export const wrongMethod = (method: string, allowed: string): Refusal => ({
+  status: 405,
+  code: "request.wrongMethod",
+  message: `Use ${allowed} here, not ${method.slice(0, 20)}.`,
+  headers: { Allow: allowed },
+});
+
+export const stopping: Refusal = {
+  status: 503,
+  code: "runtime.stopping",
+  message: "The Runtime is stopping.",
+};
+
+export const storeDown: Refusal = {
+  status: 503,
+  code: "store.down",
+  message: "The store does not answer.",
+};
+
+/** Something went wrong in here. The caller learns that, and under which id the log tells more (I10). */
+export const internal = (traceId: string): Refusal => ({
+  status: 500,
+  code: "internal",
+  message: "Internal error",
+  details: { traceId },
+});

@@ -1,0 +1,78 @@
+/** SendMessage (A2A 1.0, section 3.1.1): what is checked before the engine takes a message, and how long its caller waits. */
+import {
+  contentTypeNotSupported,
+  matchesMode,
+  mediaTypeOf,
+  pushNotificationNotSupported,
+  taskNotFound,
+} from "@nylorun/protocol";
+import type { SendMessageRequest, SendMessageResponse } from "@nylorun/protocol";
+
+import type { Store } from "../store/store.ts";
+import type { Engine } from "../turn/engine.ts";
+import type { TurnRecord } from "../turn/record.ts";
+import type { TaskIds } from "../turn/task-id.ts";
+import { sendResponseOf } from "../turn/task.ts";
+import type { Call } from "./call.ts";
+import type { OpenWait, OpenWaits } from "./open-waits.ts";
+
+export interface SendOptions {
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly taskIds: TaskIds;
+  readonly waits: OpenWaits;
+  /** How long a blocking call waits, in milliseconds. Then it answers with the task as it is: the profile's own rule. */
+  readonly waitMs: number;
+}
+
+/** A call that goes on waiting. */
+export interface StillWaiting {
+  readonly response: Promise<SendMessageResponse>;
+  readonly hangUp: () => void;
+}
+
+export type SendMessage = (call: Call, request: SendMessageRequest) => Promise<SendMessageResponse | StillWaiting>;
+
+/** Makes the method. It throws A2aError: -32003, -32005, -32001, and what the engine throws. */
+export function createSendMessage({ engine, store, taskIds, waits, waitMs }: SendOptions): SendMessage {
+  return async (call, { message, configuration }) => {
+    const { scope, agent, active, traceparent } = call;
+    if (configuration?.taskPushNotificationConfig !== undefined) throw pushNotificationNotSupported();
+    for (const part of message.parts) {
+      const type = mediaTypeOf(part);
+      if (!agent.inputModes.includes(type) && !matchesMode(type, agent.inputModes))
+        throw notTaken(type, agent.inputModes);
+    }
+    if (message.referenceTaskIds !== undefined) await checkReferences(message.referenceTaskIds, scope.subject);
+
+    const turn = await engine.send({ subject: scope.subject, agent: scope.agent, message, active, traceparent });
+    const respond = (settled: TurnRecord) =>
+      sendResponseOf(settled, { taskIds, active, historyLength: configuration?.historyLength });
+    if (configuration?.returnImmediately === true) return respond(turn);
+    const settled = await waits.brief(turn, waitMs);
+    return settled === undefined ? wait(waits.long(turn, waitMs, call.request.signal), respond) : respond(settled);
+  };
+
+  /** A message may refer to any task of its subject. Of others' tasks it must not even tell that they are there (I7). */
+  async function checkReferences(ids: readonly string[], subject: string): Promise<void> {
+    for (const id of ids) {
+      const key = taskIds.decode(id);
+      const turn = key && (await store.loadTurn(key));
+      if (turn?.subject !== subject) throw taskNotFound(id);
+    }
+  }
+}
+
+function wait({ turn, hangUp }: OpenWait, respond: (turn: TurnRecord) => SendMessageResponse): StillWaiting {
+  return { response: turn.then(respond), hangUp };
+}
+
+export function isStillWaiting(result: object): result is StillWaiting {
+  return "hangUp" in result;
+}
+
+function notTaken(type: string, modes: readonly string[]): Error {
+  return contentTypeNotSupported(`This agent takes parts of ${modes.join(", ")}; one is ${type.slice(0, 100)}.`, {
+    supportedTypes: modes.join(", "),
+  });
+}

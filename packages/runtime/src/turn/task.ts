@@ -1,0 +1,129 @@
+/**
+ * The projection of a turn to an A2A Task (A2A 1.0, section 4.1.1). Pure: the same record gives the same task, ids included.
+ *
+ * No extension data goes out that the request did not activate, wherever in the task it would sit: on the task, in the status,
+ * in the history, on an artifact. What an agent keeps to itself (its journal, why a turn is held) is never in here (I10).
+ */
+import { EXTENSIONS, joinMetadata, splitMetadata, taskStateOf } from "@nylorun/protocol";
+import type {
+  Artifact,
+  ExtensionUri,
+  Message,
+  Part,
+  ProgressData,
+  SendMessageResponse,
+  SplitMetadata,
+  Struct,
+  Task,
+  TaskStatus,
+} from "@nylorun/protocol";
+
+import type { Said, TurnRecord } from "./record.ts";
+import type { TaskIds } from "./task-id.ts";
+
+export interface TaskOptions {
+  readonly taskIds: TaskIds;
+  /** The extensions that the request activated. */
+  readonly active: ReadonlySet<ExtensionUri>;
+  /** The most recent messages of the history, this many at most; undefined: all of them (A2A 1.0, section 3.2.4). */
+  readonly historyLength?: number | undefined;
+  /** Whether artifacts are in it. Default: true. */
+  readonly artifacts?: boolean | undefined;
+}
+
+/** What says how a message goes out: where it belongs, and what the request may see of it. */
+interface Place {
+  readonly contextId: string;
+  readonly taskId: string;
+  readonly active: ReadonlySet<ExtensionUri>;
+}
+
+export function taskOf(record: TurnRecord, options: TaskOptions): Task {
+  const { active, historyLength, artifacts: wanted = true } = options;
+  const place: Place = { contextId: record.contextId, taskId: options.taskIds.encode(record), active };
+  const artifacts = wanted ? record.view.artifacts : undefined;
+  const history = historyLength === 0 ? undefined : historyOf(record, place, historyLength);
+  const metadata = metadataOf(record, active);
+  return {
+    id: place.taskId,
+    contextId: place.contextId,
+    status: statusOf(record, place),
+    ...(artifacts?.length && { artifacts: artifacts.map((artifact) => artifactOf(artifact, active)) }),
+    ...(history && { history }),
+    ...(metadata && { metadata }),
+  };
+}
+
+/** What SendMessage answers: the agent's own Message when it answered with one, else the task (A2A 1.0, section 3.1.1). */
+export function sendResponseOf(record: TurnRecord, options: TaskOptions): SendMessageResponse {
+  const { reply } = record.view;
+  if (reply === undefined) return { task: taskOf(record, options) };
+  return { message: replyOf(reply, { contextId: record.contextId, taskId: options.taskIds.encode(record) }) };
+}
+
+/** The Message that the agent answered with. It carries the ids of its task, so that a caller can find that again. */
+function replyOf(parts: readonly Part[], { contextId, taskId }: Pick<Place, "contextId" | "taskId">): Message {
+  return { messageId: `reply-${taskId}`, contextId, taskId, role: "ROLE_AGENT", parts };
+}
+
+function statusOf(record: TurnRecord, place: Place): TaskStatus {
+  const { view } = record;
+  const state = taskStateOf(record.state, view.waitsFor);
+  const timestamp = new Date(record.statusAt).toISOString();
+  return view.status === undefined
+    ? { state, timestamp }
+    : { state, message: messageOf(view.status, place), timestamp };
+}
+
+/** The caller's message, what was said since, and what the agent replied, oldest first. */
+function historyOf(record: TurnRecord, place: Place, length = Infinity): readonly Message[] {
+  const { message, view } = record;
+  const { messageId, parts, metadata, extensions, extensionData, referenceTaskIds } = message;
+  const first: Message = {
+    messageId,
+    contextId: place.contextId,
+    taskId: place.taskId,
+    role: "ROLE_USER",
+    parts,
+    ...(metadata || extensions || extensionData
+      ? joinMetadata(split(metadata, extensions, extensionData), place.active)
+      : undefined),
+    ...(referenceTaskIds && { referenceTaskIds }),
+  };
+  if (view.history === undefined && view.reply === undefined) return [first];
+  const all = [first, ...(view.history ?? []).map((said) => messageOf(said, place))];
+  if (view.reply !== undefined) all.push(replyOf(view.reply, place));
+  return all.length > length ? all.slice(-length) : all;
+}
+
+function messageOf(said: Said, place: Place): Message {
+  return {
+    messageId: said.id,
+    contextId: place.contextId,
+    taskId: place.taskId,
+    role: said.by === "user" ? "ROLE_USER" : "ROLE_AGENT",
+    parts: said.parts,
+    ...(said.metadata && joinMetadata(splitMetadata({ metadata: said.metadata }), place.active)),
+  };
+}
+
+function artifactOf(artifact: Artifact, active: ReadonlySet<ExtensionUri>): Artifact {
+  if (artifact.metadata === undefined && artifact.extensions === undefined) return artifact;
+  const { metadata: _, extensions: __, ...rest } = artifact;
+  return { ...rest, ...joinMetadata(splitMetadata(artifact), active) };
+}
+
+/** Extension data of a status update (wire.md): on the task in an answer, on the event in a push. */
+function metadataOf({ view }: TurnRecord, active: ReadonlySet<ExtensionUri>): Struct | undefined {
+  if (view.plan === undefined || !active.has(EXTENSIONS.progress)) return undefined;
+  const progress: ProgressData = { steps: view.plan };
+  return { [EXTENSIONS.progress]: progress };
+}
+
+function split(
+  metadata: Struct | undefined,
+  extensions: readonly string[] | undefined,
+  data: Struct | undefined,
+): SplitMetadata {
+  return { ...(metadata && { metadata }), ...(extensions && { extensions }), ...(data && { data }) };
+}
