@@ -24,4 +24,54 @@ export type AgentErrorCode =
   /** `turn.say` got no text, or more than 4,000 characters. */
   | "say.invalid"
   /** `refuse` got no reason, or `reply` nothing to say. */
-  | "answer.invalid";
+  | "answer.invalid"
+  /** `turn.effect`, a wait, `usage` or `patch` was called with something it does not take. */
+  | "call.invalid"
+  /** A call was made after the author awaited something that is not turn's, and carries no key (or one that was used before). */
+  | "turn.unjournaled"
+  /** A call of `turn` was made inside an effect's function. */
+  | "turn.nested"
+  /** The turn asked for more than 10,000 things, or what came back is more than 64 MiB. */
+  | "turn.tooLarge";
+
+/**
+ * What an effect's function threw, or why its outcome cannot be used. The same on the first run and on every replay: what is
+ * not listed here of the original error is gone.
+ */
+export class EffectError extends Error {
+  override readonly name = "EffectError";
+  /** The effect's name. */
+  readonly effect: string;
+  /** The original error's `code`, when it had a text or a number; or `effect.notJson`, `effect.tooLarge`, `effect.exhausted`. */
+  readonly code: string | number | undefined;
+  /** The original error's `name`. */
+  readonly originalName: string;
+  /** The original error's `data`, when it was JSON. */
+  readonly data: unknown;
+
+  constructor(effect: string, error: { name: string; message: string; code?: string | number; data?: unknown }) {
+    super(error.message);
+    this.effect = effect;
+    this.originalName = error.name;
+    this.code = error.code;
+    this.data = error.data;
+  }
+}
+
+/**
+ * Throw it from an effect's function when you cannot know whether it happened: a connection that broke after the request
+ * was sent. An idempotent effect runs again; any other becomes uncertain, and an operator decides.
+ */
+export class OutcomeUnknown extends Error {
+  override readonly name = "OutcomeUnknown";
+}
+
+/** Thrown by a wait whose `expiresInMs` has passed. */
+export class WaitExpired extends Error {
+  override readonly name = "WaitExpired";
+}
+
+/** Thrown by everything of `turn` once the caller has cancelled the task. */
+export class Cancelled extends Error {
+  override readonly name = "Cancelled";
+}

@@ -3,7 +3,22 @@ export { defineAgent, isAgent } from "./agent.ts";
 export type { Agent, AgentDefinition, Output, Skill } from "./agent.ts";
 export { isRefusal, isReply, Refusal, refuse, reply } from "./answer.ts";
 export type { Reply } from "./answer.ts";
-export { AgentError } from "./errors.ts";
+export { AgentError, Cancelled, EffectError, OutcomeUnknown, WaitExpired } from "./errors.ts";
 export type { AgentErrorCode } from "./errors.ts";
-export type { EarlierTurn, Plan, ProgressReport, StepOptions, Turn } from "./turn.ts";
+export type {
+  Approval,
+  CallOptions,
+  Connection,
+  EarlierTurn,
+  Effect,
+  EffectOptions,
+  Interaction,
+  Plan,
+  ProgressReport,
+  Question,
+  StepOptions,
+  Turn,
+  Usage,
+  WaitOptions,
+} from "./turn.ts";
 export type { Part, PlanStep, PlanStepState, TaskState } from "@nylorun/protocol";

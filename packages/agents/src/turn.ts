@@ -43,6 +43,155 @@ export interface Turn {
    * @throws AgentError `say.invalid`.
    */
   say(text: string): void;
+
+  /**
+   * Does something to the outside world, once. That it begins is on disk before `run` is called, and what came of it is on disk
+   * before you see it: after a crash you are given the recorded result, and `run` is not called again.
+   *
+   * When the outcome is lost (the process died, the time was up, {@link OutcomeUnknown} was thrown), an `idempotent` effect runs
+   * again, 10 times at most; any other makes the turn uncertain: it stops here until an operator says what happened.
+   *
+   * @param name What it does, for operators. 1-200 characters; never shown to the caller.
+   * @param run Gets the effect's own key (the same on every attempt), signal, `say`, `usage` and `progress`; no other call of
+   *   `turn` may be made in it. What it returns must be JSON of at most 1 MiB.
+   * @returns What `run` returned, after a round trip through JSON, the first time too.
+   * @throws EffectError what `run` threw. Cancelled. AgentError `turn.unjournaled`, `turn.nested`, `turn.tooLarge`, `call.invalid`.
+   */
+  effect<Result>(
+    name: string,
+    run: (effect: Effect) => Result | Promise<Result>,
+    options?: EffectOptions,
+  ): Promise<Result>;
+
+  /**
+   * Asks the caller a question, and waits for the answer, for days if need be: a turn that waits costs no memory, and survives
+   * restarts. The task is INPUT_REQUIRED meanwhile.
+   *
+   * @returns The chosen one of `choices`; the JSON value that fits `schema`; without either, a text.
+   * @throws WaitExpired, Cancelled, AgentError as for {@link effect}.
+   */
+  ask<const Choice extends string>(question: Question & { readonly choices: readonly Choice[] }): Promise<Choice>;
+  ask<Answer = unknown>(question: Question & { readonly schema: object }): Promise<Answer>;
+  ask(question: Question): Promise<string>;
+
+  /**
+   * Asks the caller to approve something, and waits. The task is AUTH_REQUIRED meanwhile. Only an explicit answer through
+   * interactions/v1 (or by the signed-in person) approves: text never does, whatever it says.
+   *
+   * @returns Whether it was approved.
+   * @throws WaitExpired, Cancelled, AgentError as for {@link effect}.
+   */
+  approve(approval: Approval): Promise<boolean>;
+
+  /**
+   * Asks the caller to connect something (an account, a calendar), and waits until `verify` says that it is connected: it is asked
+   * after each time the caller says so, and every `pollMs`. The task is AUTH_REQUIRED meanwhile.
+   *
+   * @returns Whether it is connected; false when the caller declined.
+   * @throws WaitExpired, Cancelled, EffectError (what `verify` threw), AgentError as for {@link effect}.
+   */
+  connect(connection: Connection): Promise<boolean>;
+
+  /**
+   * Waits for some time, or until a moment. Costs no memory, survives restarts.
+   *
+   * @param duration Milliseconds, 0 or more; or the moment.
+   * @throws Cancelled, AgentError as for {@link effect}.
+   */
+  sleep(duration: number | Date, options?: WaitOptions): Promise<void>;
+
+  /** The time, the same on every replay: when the last thing that you awaited from `turn` came back. */
+  now(): Date;
+  /** A number from 0 up to 1, the same on every replay. */
+  random(): number;
+  /** A random UUID, the same on every replay. */
+  uuid(): string;
+
+  /**
+   * Adds to what the turn has used; the caller sees the sums when it ends (telemetry/v1). Report only what you know.
+   *
+   * @throws AgentError `call.invalid` for anything but finite numbers from 0.
+   */
+  usage(usage: Usage): void;
+
+  /**
+   * For changing an agent's code while turns of it wait. True in turns that begin, or come to this line, under the new code; false in
+   * those that had gone past it under the old.
+   *
+   * ```ts
+   * const limit = turn.patch("check-limit") ? await turn.effect("check the limit", …) : undefined;
+   * ```
+   *
+   * @param name Unique within the agent. 1-200 characters.
+   */
+  patch(name: string): boolean;
+}
+
+/** What the function of an effect is given. */
+export interface Effect {
+  /** Opaque, the same on every attempt: hand it to the provider as its `Idempotency-Key`. */
+  readonly key: string;
+  /** Aborted when the turn is cancelled or the effect's time is up. */
+  readonly signal: AbortSignal;
+  say(text: string): void;
+  progress(report: ProgressReport): void;
+  /** Recorded together with the outcome. */
+  usage(usage: Usage): void;
+}
+
+/** Common to every call that is journaled. */
+export interface CallOptions {
+  /**
+   * Names this very call among those of the same kind and name. Needed only when you call after awaiting something that is not
+   * `turn`'s. 1-200 characters.
+   */
+  readonly key?: string;
+}
+
+export interface EffectOptions extends CallOptions {
+  /** Doing it twice is the same as doing it once (a read, or the provider honours the key). Default: false. */
+  readonly idempotent?: boolean;
+  /** Milliseconds after which the outcome counts as unknown. Default: as long as the turn may run. */
+  readonly timeoutMs?: number;
+}
+
+export interface WaitOptions extends CallOptions {
+  /** Aborting it takes the question back; the wait then throws the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Interaction extends WaitOptions {
+  /** What the person reads. 1-4,000 characters. */
+  readonly prompt: string;
+  /** Whatever else a person should see before answering: a JSON object. */
+  readonly detail?: object;
+  /** Milliseconds after which the wait throws {@link WaitExpired}. Default: never. */
+  readonly expiresInMs?: number;
+}
+
+export interface Question extends Interaction {
+  /** The only answers that are taken. 1-100 of them. */
+  readonly choices?: readonly string[];
+  /** JSON Schema (2020-12) that an answer must fit. */
+  readonly schema?: object;
+}
+
+export type Approval = Interaction;
+
+export interface Connection extends Interaction {
+  /** What to connect to, such as `google-calendar`. */
+  readonly provider: string;
+  /** Where the person connects it. */
+  readonly url?: string;
+  /** Looks whether it is connected. Runs as an idempotent effect. */
+  readonly verify: (effect: Pick<Effect, "signal">) => boolean | Promise<boolean>;
+  /** How often to look without being told. Milliseconds, 1,000 or more; default 60,000. */
+  readonly pollMs?: number;
+}
+
+export interface Usage {
+  readonly tokens?: number;
+  readonly costUsd?: number;
 }
 
 /** Moves the steps of a plan. A step is named by its label or its index (from 0). */

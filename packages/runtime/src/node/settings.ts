@@ -92,6 +92,13 @@ export const SETTINGS = {
     max: 10 * MINUTE,
     default: 15_000,
   }),
+  replayStallMs: whole({
+    doc: "How long a resumed turn may go without making a call that it made before; then it is held.",
+    unit: "ms",
+    min: 1,
+    max: 60 * MINUTE,
+    default: 30_000,
+  }),
   stopGraceMs: whole({
     doc: "How long running turns may go on after SIGTERM or SIGINT; what is not done then is resumed at the next start.",
     unit: "ms",

@@ -1,40 +1,15 @@
 /**
  * The engine's face: what the rooms around it ask for. Everything a caller may ask is scoped to its subject and one agent (I7).
  */
-import type { Agent } from "@nylorun/agents";
+import { isInterrupted, isTerminal, taskNotCancelable, taskNotFound, taskStateOf } from "@nylorun/protocol";
 import type { ExtensionUri, Message } from "@nylorun/protocol";
 
-import type { Signal } from "../store/signal.ts";
-import type { Store, TurnPage, TurnQuery } from "../store/store.ts";
+import type { Commit, TurnPage, TurnQuery } from "../store/store.ts";
+import { Inbox } from "./inbox.ts";
+import type { EngineOptions } from "./ports.ts";
 import type { TurnKey, TurnRecord } from "./record.ts";
-import type { TaskIds } from "./task-id.ts";
-
-/** Milliseconds, and counts. */
-export interface EngineLimits {
-  readonly messageDedupeMs: number;
-  readonly contextQueueDepth: number;
-  readonly maxRunningTurns: number;
-  readonly turnTimeoutMs: number;
-  readonly cancelGraceMs: number;
-  readonly leaseMs: number;
-}
-
-/** Where the engine says what operators should know. */
-export interface EngineLog {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
-export interface EngineOptions {
-  readonly store: Store;
-  readonly signal: Signal;
-  readonly agents: readonly Agent[];
-  readonly taskIds: TaskIds;
-  readonly log: EngineLog;
-  readonly limits: EngineLimits;
-}
+import { Runner } from "./runner.ts";
+import { ended, released, stateOf } from "./view.ts";
 
 /** Who asks, and whom. */
 export interface Scope {
@@ -80,6 +55,148 @@ export interface Engine extends AsyncDisposable {
   fail(key: TurnKey, reason?: string): Promise<boolean>;
 }
 
-export function createEngine(_options: EngineOptions): Engine {
-  throw new Error("The engine is being written.");
+export function createEngine(options: EngineOptions): Engine {
+  const { store, signal, taskIds, limits, agents } = options;
+  const byId = new Map(agents.map((agent) => [agent.id, agent]));
+  const runner = new Runner(options, byId);
+  const inbox = new Inbox(options, runner);
+  let stopped: Promise<void> | undefined;
+
+  const find = async (scope: Scope, taskId: string): Promise<TurnRecord> => {
+    const key = taskIds.decode(taskId);
+    const turn = key && (await store.loadTurn(key));
+    if (turn === undefined || turn.subject !== scope.subject || turn.agent !== scope.agent) throw taskNotFound(taskId);
+    return turn;
+  };
+
+  /** Changes a turn by what it is now, until nobody was faster. */
+  const change = async (
+    turn: TurnRecord | undefined,
+    decide: (turn: TurnRecord) => Omit<Commit, "key" | "length"> | undefined,
+  ): Promise<TurnRecord | undefined> => {
+    let current = turn;
+    for (let tries = 0; tries < 100 && current !== undefined; tries++) {
+      const decided = decide(current);
+      if (decided === undefined) return current;
+      const committed = await store.commit({ ...decided, key: current, length: current.length });
+      current = await store.loadTurn(current);
+      if (committed.kind === "committed") return current;
+    }
+    throw new Error("A turn changed a hundred times while it was to be changed.");
+  };
+
+  return {
+    async start() {
+      for (const turn of await store.listHeld(1000)) {
+        // New code may fit what the old did not, or serve what was not served (E5).
+        const code = turn.view.held?.code;
+        if (byId.has(turn.agent) && (code === "journal.diverged" || code === "agent.missing")) await this.release(turn);
+      }
+      runner.start();
+    },
+
+    stop: ({ graceMs }) => (stopped ??= runner.stop(graceMs)),
+
+    send: (incoming) => inbox.take(incoming),
+
+    get: find,
+
+    async cancel(scope, taskId) {
+      const turn = await find(scope, taskId);
+      if (turn.state === "canceled") return turn;
+      const now = await change(turn, (current) => {
+        if (current.state === "canceled") return undefined;
+        if (isTerminal(taskStateOf(current.state))) throw taskNotCancelable(taskId, "The task has ended already.");
+        return {
+          view: ended(current.view, { state: "canceled" }),
+          state: "canceled",
+          then: { do: "end", graceMs: limits.cancelGraceMs },
+        };
+      });
+      return now!;
+    },
+
+    list: (query) => store.listTurns(query),
+
+    settled(turn, { timeoutMs, signal: abort }) {
+      if (isSettled(turn) || timeoutMs === 0 || abort?.aborted) return Promise.resolve(turn);
+      return new Promise((resolve, reject) => {
+        let reading = false;
+        let again = false;
+        const look = (last: boolean) => {
+          if (reading && !last) {
+            again = true;
+            return;
+          }
+          reading = true;
+          store.loadTurn(turn).then(
+            (now) => {
+              reading = false;
+              if (now === undefined || last || isSettled(now)) {
+                over();
+                resolve(now ?? turn);
+              } else if (again) {
+                again = false;
+                look(false);
+              }
+            },
+            (error: unknown) => {
+              over();
+              reject(error as Error);
+            },
+          );
+        };
+        const onTime = () => look(true);
+        const over = () => {
+          clearTimeout(timer);
+          unlisten();
+          abort?.removeEventListener("abort", onTime);
+        };
+        const unlisten = signal.onTurn(turn, () => look(false));
+        const timer = setTimeout(onTime, timeoutMs);
+        abort?.addEventListener("abort", onTime, { once: true });
+        // It may have changed between the reading of `turn` and the listening.
+        look(false);
+      });
+    },
+
+    held: () => store.listHeld(1000),
+
+    async release(key) {
+      const turn = await store.loadTurn(key);
+      if (turn?.state !== "held") return false;
+      await change(turn, (current) => {
+        if (current.state !== "held") return undefined;
+        const view = released(current.view);
+        return { from: ["held"], view, state: stateOf(view), forgive: true, then: { do: "wake" } };
+      });
+      return true;
+    },
+
+    async fail(key, reason) {
+      const turn = await store.loadTurn(key);
+      if (turn?.state !== "held") return false;
+      const text = reason ?? "An operator ended this task.";
+      const why = { by: "agent" as const, id: options.entropy.id(), parts: [{ text }] };
+      await change(turn, (current) =>
+        current.state === "held"
+          ? {
+              from: ["held"],
+              view: ended(current.view, { state: "failed", why }),
+              state: "failed",
+              then: { do: "end" },
+            }
+          : undefined,
+      );
+      return true;
+    },
+
+    [Symbol.asyncDispose]: () => (stopped ??= runner.stop(0)),
+  };
+}
+
+/** It has ended, or waits for its caller: what a blocking SendMessage waits for (A2A 1.0, section 3.2.2). */
+function isSettled({ state, view }: TurnRecord): boolean {
+  const task = taskStateOf(state, view.waitsFor);
+  return isTerminal(task) || isInterrupted(task);
 }

@@ -1,5 +1,167 @@
 /**
- * The append-only record of what a turn asked for and what came back, in the order in which it happened (E1).
+ * The append-only record of what a turn asked for and what came back, in the order in which it happened (E1). An entry is named by
+ * its place in the journal, from 0.
+ *
+ * Starts are what the agent's function asks for; completions are what it is handed back, one at a time, in the journal's order
+ * (E2); the rest is told to nobody but the engine.
  */
 
-export type Entry = { readonly kind: "mark"; readonly mark: "said"; readonly text: string };
+/** Where in the run a call was made: what a replay compares (E3). */
+interface Call {
+  /** How many completions had been delivered when it was made. Absent on a call that was made out of step. */
+  readonly after?: number;
+  readonly key?: string;
+}
+
+/** The function asks for something to be done outside, once (E7). */
+export interface EffectStarted extends Call {
+  readonly kind: "effect";
+  readonly name: string;
+  /** Opaque: on the wire, and the base of the provider's idempotency key. */
+  readonly id: string;
+  readonly idempotent?: true;
+}
+
+/** It is tried once more; or, by an operator, it may be. */
+export interface EffectRetried {
+  readonly kind: "retry";
+  readonly of: number;
+  readonly by?: "operator";
+}
+
+/** What came of it. A completion. */
+export interface EffectEnded {
+  readonly kind: "outcome";
+  readonly of: number;
+  readonly at: number;
+  readonly result: EffectResult;
+  readonly usage?: Totals;
+  /** The outcome was given by an operator. */
+  readonly resolved?: true;
+}
+
+/** A value that is undefined is absent, as JSON has it. */
+export type EffectResult = { readonly value?: unknown } | { readonly error: RecordedError };
+
+export interface RecordedError {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string | number;
+  readonly data?: unknown;
+}
+
+/** Its outcome is lost (E8): the turn is uncertain until an outcome, or a retry, follows. */
+export interface EffectLost {
+  readonly kind: "lost";
+  readonly of: number;
+  readonly at: number;
+  readonly why: "died" | "timeout" | "aborted" | "unknown";
+}
+
+/** The function waits for the caller. */
+export interface InteractionOpened extends Call {
+  readonly kind: "question" | "approval" | "connection";
+  /** Opaque: the interactionId on the wire. */
+  readonly id: string;
+  readonly at: number;
+  readonly prompt: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+  readonly choices?: readonly string[];
+  readonly schema?: object;
+  readonly expiresAt?: number;
+  /** Of a connection: how often to verify. */
+  readonly pollMs?: number;
+}
+
+export interface SleepStarted extends Call {
+  readonly kind: "sleep";
+  readonly until: number;
+}
+
+/** A wait is over. A completion. */
+export interface WaitEnded {
+  readonly kind: "end";
+  readonly of: number;
+  readonly at: number;
+  readonly how: "answered" | "elapsed" | "expired" | "withdrawn";
+  /** Of an answer. */
+  readonly value?: unknown;
+}
+
+/** Something that was said or counted, and needs no answer. */
+export type Mark = Call &
+  (
+    | { readonly kind: "said"; readonly text: string; readonly id: string }
+    | { readonly kind: "used"; readonly usage: Totals }
+    | { readonly kind: "patched"; readonly name: string }
+  );
+
+/** What a caller said to a turn that waits, without it being an answer. */
+export interface Heard {
+  readonly kind: "heard";
+  readonly at: number;
+}
+
+export interface Totals {
+  readonly tokens?: number;
+  readonly costUsd?: number;
+}
+
+export type Wait = InteractionOpened | SleepStarted;
+export type Start = EffectStarted | Wait | Mark;
+export type Completion = EffectEnded | WaitEnded;
+export type Entry = Start | Completion | EffectRetried | EffectLost | Heard;
+
+export function isCompletion(entry: Entry): entry is Completion {
+  return entry.kind === "outcome" || entry.kind === "end";
+}
+
+export function isStart(entry: Entry): entry is Start {
+  switch (entry.kind) {
+    case "effect":
+    case "question":
+    case "approval":
+    case "connection":
+    case "sleep":
+    case "said":
+    case "used":
+    case "patched":
+      return true;
+    case "outcome":
+    case "end":
+    case "retry":
+    case "lost":
+    case "heard":
+      return false;
+  }
+}
+
+export function isWait(entry: Entry): entry is Wait {
+  return isInteraction(entry) || entry.kind === "sleep";
+}
+
+export function isInteraction(entry: Entry): entry is InteractionOpened {
+  return entry.kind === "question" || entry.kind === "approval" || entry.kind === "connection";
+}
+
+/** What tells one call from another: its kind, its name and its key (E3). */
+export function callName(start: Start): string {
+  switch (start.kind) {
+    case "effect":
+      return `effect(${JSON.stringify(start.name)})`;
+    case "patched":
+      return `patch(${JSON.stringify(start.name)})`;
+    case "said":
+      return "say()";
+    case "used":
+      return "usage()";
+    case "question":
+      return "ask()";
+    case "approval":
+      return "approve()";
+    case "connection":
+      return "connect()";
+    case "sleep":
+      return "sleep()";
+  }
+}

@@ -13,9 +13,9 @@
  * | held      | it does not fit its code (E5), or kills processes (E17)  | running, failed, canceled           |
  * | completed, failed, rejected, canceled | ended: final (I5)                            |                                     |
  */
-import type { Artifact, Part, PlanStep, TurnState, WaitKind } from "@nylorun/protocol";
+import type { Artifact, OpenInteraction, Part, PlanStep, TurnState, WaitKind } from "@nylorun/protocol";
 
-import type { Entry } from "./journal.ts";
+import type { EffectLost, Entry, Totals, Wait } from "./journal.ts";
 
 /** Names a turn. Integers, time-ordered, the store's own; on the wire they are one encrypted task id. */
 export interface TurnKey {
@@ -55,28 +55,54 @@ export interface StoredMessage {
 }
 
 export interface TurnView {
-  /** What the status message says now: the step text, the prompt, or why it failed or was refused. */
+  /** What the status message says now: the prompt of the interaction that is shown, else the step text; at the end, why. */
   readonly status?: Said;
+  /** The step text (`turn.say`). */
+  readonly said?: Said;
   readonly plan?: readonly PlanStep[];
   readonly progress?: { readonly percent?: number; readonly stage?: string; readonly etaSeconds?: number | null };
-  /** What was said after the caller's first message, oldest first. */
+  /** What was said after the caller's first message and before the status message, oldest first. */
   readonly history?: readonly Said[];
   readonly artifacts?: readonly Artifact[];
   /** The agent answered with a Message. */
   readonly reply?: readonly Part[];
+  /** Open waits, in the order in which they were opened. */
+  readonly waits?: readonly OpenWait[];
   /** What a waiting turn waits for, as its task's state shows it. Absent: a sleep. */
   readonly waitsFor?: WaitKind;
+  /** Effects whose outcome is lost, oldest first. */
+  readonly lost?: readonly LostEffect[];
+  /** What was used and done so far. */
+  readonly totals?: { readonly steps: number } & Totals;
+  /** How many plain replies to an approval or a connection were heard, and how often a connection was said to be made. */
+  readonly heard?: number;
+  readonly claims?: number;
   /** For operators: why the turn is held. */
   readonly held?: { readonly code: string; readonly message: string };
 }
 
-/** Something that was said in a turn, by the agent or by the caller. */
+/** A wait that is open, and the place of its entry in the journal. */
+export type OpenWait = Wait & { readonly of: number };
+
+export interface LostEffect {
+  readonly of: number;
+  readonly id: string;
+  readonly name: string;
+  readonly why: EffectLost["why"];
+}
+
+/** Something that was said in a turn, by the agent or by the caller. Extension data is apart from the text. */
 export interface Said {
   readonly by: "agent" | "user";
   /** Unique within the turn. */
   readonly id: string;
   readonly parts: readonly Part[];
   readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly extensions?: readonly string[];
+  /** Of a prompt: what interactions/v1 carries. */
+  readonly interaction?: OpenInteraction;
+  /** Of a reply: by extension URI, what it carried. */
+  readonly extensionData?: Readonly<Record<string, unknown>>;
 }
 
 /** A node's right to run the active turn of a context, for a while. Each claim of a context has a higher epoch. */

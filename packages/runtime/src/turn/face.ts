@@ -1,0 +1,244 @@
+/** The author's `Turn`: checks what is called, and turns it into what is journaled. */
+import { AgentError, Cancelled } from "@nylorun/agents";
+import type {
+  Connection,
+  Interaction,
+  Plan,
+  ProgressReport,
+  Question,
+  Turn,
+  Usage,
+  WaitOptions,
+} from "@nylorun/agents";
+
+import { EffectRunner } from "./effect.ts";
+import type { InteractionOpened, Start, Totals } from "./journal.ts";
+import { createPlan } from "./plan.ts";
+import type { Run } from "./run.ts";
+
+const sayLimit = 4000;
+const nameLimit = 200;
+const stageLimit = 120;
+
+export function createTurn(run: Run, effects: EffectRunner): Turn {
+  const { record, ports } = run;
+  const chance = createChance(run);
+
+  /** Nothing of `turn` may be called inside an effect (E7). */
+  const outside = (name: string): void => {
+    if (ports.asyncContext.get()?.effect !== true) return;
+    throw new AgentError(
+      "turn.nested",
+      `turn.${name} was called inside an effect. What an effect returns is recorded as one; call it before or after.`,
+    );
+  };
+  /** A call that needs no answer. False: it is not to have any consequence. */
+  const mark = (start: Start): boolean => {
+    if (run.cancelled) throw new Cancelled("The task was cancelled.");
+    if (run.dropped) return false;
+    run.meet(start);
+    return true;
+  };
+  const wait = (start: Start, options: WaitOptions, begin?: (at: number, isNew: boolean) => void): Promise<never> => {
+    const { signal } = options;
+    if (signal?.aborted) return Promise.reject(signal.reason as Error);
+    return run.call(start, (at, isNew) => {
+      begin?.(at, isNew);
+      signal?.addEventListener("abort", () => run.endWait(at, { how: "withdrawn" }), { once: true });
+    }) as Promise<never>;
+  };
+
+  return {
+    taskId: ports.taskIds.encode(record),
+    contextId: record.contextId,
+    subject: record.subject,
+    text: record.message.parts.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n"),
+    parts: record.message.parts,
+    history: run.earlier,
+    signal: run.signal,
+
+    plan<const Label extends string>(steps: readonly Label[]): Plan<Label> {
+      outside("plan()");
+      return createPlan(steps, (now) => run.showPlan(now));
+    },
+
+    progress(report) {
+      outside("progress()");
+      run.showProgress(checkedProgress(report));
+    },
+
+    say(text) {
+      outside("say()");
+      mark({ kind: "said", id: ports.entropy.id(), text: checkedText(text) });
+    },
+
+    effect<Result>(...[name, code, options = {}]: Parameters<Turn["effect"]>): Promise<Result> {
+      outside(`effect(${JSON.stringify(name)})`);
+      checkName("effect", name);
+      if (typeof code !== "function")
+        throw invalid(`turn.effect(${JSON.stringify(name)}) takes a function to run; it got ${typeof code}.`);
+      checkTime("timeoutMs", options.timeoutMs, 1);
+      const start: Start = {
+        kind: "effect",
+        name,
+        id: ports.entropy.id(),
+        ...(options.idempotent === true && { idempotent: true }),
+        ...keyOf(options),
+      };
+      return run.call(start, (at, isNew) => effects.begin(at, { name, run: code, options }, isNew)) as Promise<Result>;
+    },
+
+    ask(question: Question): Promise<never> {
+      outside("ask()");
+      const { choices, schema } = question;
+      if (choices !== undefined && (choices.length === 0 || choices.length > 100)) {
+        throw invalid(`turn.ask takes 1 to 100 choices; it got ${choices.length}.`);
+      }
+      const extra = { ...(choices && { choices }), ...(schema && { schema }) };
+      return wait(interaction("question", question, extra), question);
+    },
+
+    approve(approval): Promise<boolean> {
+      outside("approve()");
+      return wait(interaction("approval", approval, {}), approval);
+    },
+
+    connect(connection: Connection): Promise<boolean> {
+      outside("connect()");
+      const { provider, url, pollMs = 60_000 } = connection;
+      if (typeof connection.verify !== "function")
+        throw invalid("turn.connect needs verify: a function that says whether it is connected.");
+      checkTime("pollMs", pollMs, 1000);
+      const detail = { provider, ...(url !== undefined && { url }), ...connection.detail };
+      const start = interaction("connection", { ...connection, detail }, { pollMs });
+      return wait(start, connection, (at, isNew) => effects.watch(at, connection, isNew));
+    },
+
+    sleep(duration, options = {}): Promise<void> {
+      outside("sleep()");
+      const until = duration instanceof Date ? duration.getTime() : ports.store.now() + duration;
+      if (!Number.isFinite(until) || (typeof duration === "number" && duration < 0)) {
+        throw invalid("turn.sleep takes milliseconds from 0, or a Date.");
+      }
+      return wait({ kind: "sleep", until, ...keyOf(options) }, options);
+    },
+
+    now: () => new Date(chance.now()),
+    random: () => chance.number(),
+    uuid: () => chance.uuid(),
+
+    usage(usage) {
+      outside("usage()");
+      mark({ kind: "used", usage: checkedUsage(usage) });
+    },
+
+    patch(name) {
+      outside(`patch(${JSON.stringify(name)})`);
+      checkName("patch", name);
+      return run.patched({ kind: "patched", name });
+    },
+  };
+
+  function interaction(
+    kind: InteractionOpened["kind"],
+    given: Interaction,
+    extra: Partial<InteractionOpened>,
+  ): InteractionOpened {
+    const { prompt, detail, expiresInMs } = given;
+    if (typeof prompt !== "string" || prompt.trim() === "" || prompt.length > sayLimit) {
+      throw invalid(`A prompt must be a text of 1 to ${sayLimit} characters.`);
+    }
+    if (detail !== undefined && (typeof detail !== "object" || detail === null || Array.isArray(detail))) {
+      throw invalid("detail must be a JSON object.");
+    }
+    checkTime("expiresInMs", expiresInMs, 1);
+    const at = ports.store.now();
+    return {
+      kind,
+      id: ports.entropy.id(),
+      at,
+      prompt,
+      ...(detail && { detail: JSON.parse(JSON.stringify(detail)) as Record<string, unknown> }),
+      ...(expiresInMs !== undefined && { expiresAt: at + expiresInMs }),
+      ...extra,
+      ...keyOf(given),
+    };
+  }
+}
+
+/** Time and chance that are the same on every replay: they follow from how far the run has come, and a secret seed (E15). */
+function createChance(run: Run) {
+  let step = -1;
+  let calls = 0;
+  const draw = (): string => {
+    if (!run.inStep) {
+      throw new AgentError(
+        "turn.unjournaled",
+        "turn.random() and turn.uuid() were called after awaiting something that is not turn's; call them before, or wrap what you awaited in turn.effect.",
+      );
+    }
+    if (step !== run.delivered) {
+      step = run.delivered;
+      calls = 0;
+    }
+    const { context, turn } = run.record;
+    return run.ports.entropy.derive(`chance ${context}.${turn} ${step}.${calls++}`);
+  };
+  return {
+    now: () => run.now(),
+    number: () => Number.parseInt(draw().slice(0, 13), 16) / 2 ** 52,
+    uuid() {
+      const hex = draw();
+      const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16);
+      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+    },
+  };
+}
+
+function checkedText(text: string): string {
+  if (typeof text === "string" && text.trim() !== "" && text.length <= sayLimit) return text;
+  throw new AgentError("say.invalid", `turn.say takes a text of 1 to ${sayLimit} characters.`);
+}
+
+export function checkedProgress({ percent, stage, etaSeconds }: ProgressReport): ProgressReport {
+  const wrong = (field: string, expected: string, came: unknown) =>
+    new AgentError("progress.invalid", `turn.progress: ${field} must be ${expected}; it is ${String(came)}.`);
+  if (percent !== undefined && !Number.isFinite(percent)) throw wrong("percent", "a finite number", percent);
+  if (stage !== undefined && typeof stage !== "string") throw wrong("stage", "a text", stage);
+  if (etaSeconds !== undefined && etaSeconds !== null && !(Number.isFinite(etaSeconds) && etaSeconds >= 0)) {
+    throw wrong("etaSeconds", "a finite number from 0, or null when unknown", etaSeconds);
+  }
+  return {
+    ...(percent !== undefined && { percent: Math.min(100, Math.max(0, percent)) }),
+    ...(stage !== undefined && { stage: [...stage].slice(0, stageLimit).join("") }),
+    ...(etaSeconds !== undefined && { etaSeconds }),
+  };
+}
+
+export function checkedUsage({ tokens, costUsd }: Usage): Totals {
+  for (const [field, value] of Object.entries({ tokens, costUsd })) {
+    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue;
+    throw invalid(`usage: ${field} must be a finite number from 0; it is ${String(value)}.`);
+  }
+  return { ...(tokens !== undefined && { tokens }), ...(costUsd !== undefined && { costUsd }) };
+}
+
+function checkName(call: string, name: string): void {
+  if (typeof name === "string" && name !== "" && name.length <= nameLimit) return;
+  throw invalid(`turn.${call} takes a name of 1 to ${nameLimit} characters first.`);
+}
+
+function checkTime(field: string, value: number | undefined, least: number): void {
+  if (value === undefined || (Number.isFinite(value) && value >= least)) return;
+  throw invalid(`${field} must be milliseconds, ${least} or more; it is ${String(value)}.`);
+}
+
+function keyOf({ key }: { readonly key?: string }): { readonly key?: string } {
+  if (key === undefined) return {};
+  if (typeof key === "string" && key !== "" && key.length <= nameLimit) return { key };
+  throw invalid(`A key must be a text of 1 to ${nameLimit} characters.`);
+}
+
+function invalid(message: string): AgentError {
+  return new AgentError("call.invalid", message);
+}

@@ -1,0 +1,62 @@
+/** What the engine needs from the world beside the Store: time, chance, and to know what code belongs to which run. */
+import type { Agent } from "@nylorun/agents";
+
+import type { Signal } from "../store/signal.ts";
+import type { Store } from "../store/store.ts";
+import type { TaskIds } from "./task-id.ts";
+
+/** Milliseconds, and counts. */
+export interface EngineLimits {
+  readonly messageDedupeMs: number;
+  readonly contextQueueDepth: number;
+  readonly maxRunningTurns: number;
+  readonly turnTimeoutMs: number;
+  readonly cancelGraceMs: number;
+  readonly leaseMs: number;
+  /** How long a replay may go without meeting a recorded call before the turn is held. */
+  readonly replayStallMs: number;
+}
+
+/** Where the engine says what operators should know. */
+export interface EngineLog {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface Entropy {
+  /** A new opaque id. */
+  id(): string;
+  /** 16 bytes or more that follow from `text` and a secret of the store, as lower-case hex: for what must be the same on every replay. */
+  derive(text: string): string;
+  /** Lower-case hex, without a secret: to compare contents. */
+  hash(text: string): string;
+}
+
+/** Which run the code that runs now belongs to, through every `await`. */
+export interface AsyncContext<Value> {
+  run<Result>(value: Value, code: () => Result): Result;
+  get(): Value | undefined;
+}
+
+export interface EngineOptions {
+  readonly store: Store;
+  readonly signal: Signal;
+  readonly agents: readonly Agent[];
+  readonly taskIds: TaskIds;
+  readonly log: EngineLog;
+  readonly limits: EngineLimits;
+  readonly entropy: Entropy;
+  readonly asyncContext: AsyncContext<Running>;
+  /** Says what is wrong with a value by a JSON Schema; undefined when nothing is. */
+  readonly misfit: (schema: object, value: unknown) => string | undefined;
+}
+
+/** What {@link AsyncContext} carries. */
+export interface Running {
+  /** Inside an effect's function, where calls of `turn` are refused (E7). */
+  readonly effect: boolean;
+  /** A promise of the agent's was rejected, and nobody looked (E17). */
+  rejected(error: unknown): void;
+}

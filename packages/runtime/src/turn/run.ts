@@ -1,0 +1,749 @@
+/**
+ * One run of an agent's function against its turn's journal, from a claim until the turn ends, is parked, or is lost to this node.
+ *
+ * Owns the order of things: what the function asks for is met by the journal or written to it; what comes back is written first and
+ * handed over one at a time (E2); the function is dropped when it only waits (E11, E12). Every write is a compare-and-set on the
+ * journal's length under the claim's epoch (E18): who is behind reads what others appended, and tries again.
+ *
+ * Leaves to others: what the author's `Turn` looks like (face.ts), what runs inside an effect (effect.ts), when to run (runner.ts).
+ */
+import { AgentError, Cancelled, isRefusal, isReply } from "@nylorun/agents";
+import type { Agent, EarlierTurn, Turn } from "@nylorun/agents";
+import type { Artifact, PlanStep } from "@nylorun/protocol";
+
+import type { Committed, Then } from "../store/store.ts";
+import { EffectRunner } from "./effect.ts";
+import { createTurn } from "./face.ts";
+import { callName, isCompletion } from "./journal.ts";
+import type { Completion, EffectLost, Entry, Start } from "./journal.ts";
+import { resultOf } from "./json.ts";
+import type { EngineOptions, Running } from "./ports.ts";
+import type { Claim, Said, TurnRecord, TurnView } from "./record.ts";
+import { Replay } from "./replay.ts";
+import { advance, dueAt, ended, held, said, stateOf } from "./view.ts";
+import type { Ending } from "./view.ts";
+
+/** How a run is over, for the node that ran it. */
+export type RunEnd =
+  /** The turn has ended; the next one of its context, if any, is claimed already. */
+  | { readonly kind: "ended"; readonly next: Claim | undefined }
+  /** It waits, or is held; nothing of it is left in memory (I12). */
+  | { readonly kind: "parked" }
+  /** Somebody else ended the turn, or took the lease; the function has settled. */
+  | { readonly kind: "lost" };
+
+export interface RunOptions {
+  readonly claim: Claim;
+  readonly agent: Agent;
+  readonly earlier: readonly EarlierTurn[];
+  readonly ports: EngineOptions;
+}
+
+/** The shortest time between two writes that only show plan or progress (E15). */
+const snapshotEveryMs = 250;
+
+/** What the function is waiting for, by the place of its start. */
+interface Settler {
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+interface Outgoing {
+  readonly entry: Entry;
+  /** Called when the entry is on disk, with its place. */
+  readonly written?: (at: number) => void;
+}
+
+type Result = { readonly returned: unknown } | { readonly threw: unknown };
+
+export class Run implements Running {
+  readonly effect = false;
+  /** Monotonic milliseconds (`performance.now()`) until which this node has the turn for sure. */
+  leaseUntil: number;
+  readonly agent: Agent;
+  readonly ports: EngineOptions;
+  readonly earlier: readonly EarlierTurn[];
+  readonly #epoch: number;
+  readonly #replay = new Replay();
+  readonly #abort = new AbortController();
+  readonly #timeUp = new AbortController();
+  readonly #effects: EffectRunner;
+  readonly #end = Promise.withResolvers<RunEnd>();
+  readonly #settlers = new Map<number, Settler>();
+  #record: TurnRecord;
+  #outgoing: Outgoing[] = [];
+  #writing = false;
+  #reading = false;
+  #readAgain = false;
+  /** A step is open, or about to be: nothing else may be delivered. */
+  #stepping = false;
+  /** In the microtasks of the run's start or of a delivery (E3). */
+  #inStep = false;
+  #result: Result | undefined;
+  #holding: { readonly code: string; readonly message: string } | undefined;
+  #cancelled = false;
+  /** The function is no longer ours: what it calls never settles, what it does is ignored (E12). */
+  #dropped = false;
+  #lost = false;
+  #over = false;
+  #parked = false;
+  #caughtUp = false;
+  #now: number;
+  #plan: readonly PlanStep[] | undefined;
+  #progress: TurnView["progress"];
+  #words: Said[] = [];
+  #snapshotAt = 0;
+  #snapshotDueNow = false;
+  #snapshotTimer: ReturnType<typeof setTimeout> | undefined;
+  #stallTimer: ReturnType<typeof setTimeout> | undefined;
+  #wakeTimer: ReturnType<typeof setTimeout> | undefined;
+  #timeout: ReturnType<typeof setTimeout> | undefined;
+  #unlisten: (() => void) | undefined;
+
+  constructor({ claim, agent, earlier, ports }: RunOptions) {
+    this.agent = agent;
+    this.earlier = earlier;
+    this.ports = ports;
+    this.leaseUntil = performance.now() + ports.limits.leaseMs;
+    this.#epoch = claim.epoch;
+    this.#now = claim.turn.createdAt;
+    this.#record = claim.turn;
+    this.#plan = claim.turn.view.plan;
+    this.#replay.load(claim.journal);
+    this.#effects = new EffectRunner(this);
+  }
+
+  get record(): TurnRecord {
+    return this.#record;
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Aborted when the turn has run for as long as it may. */
+  get timeUp(): AbortSignal {
+    return this.#timeUp.signal;
+  }
+
+  get entries(): readonly Entry[] {
+    return this.#replay.entries;
+  }
+
+  /** How many results the function has been handed: what deterministic time and chance follow from (E15). */
+  get delivered(): number {
+    return this.#replay.delivered;
+  }
+
+  get inStep(): boolean {
+    return this.#inStep;
+  }
+
+  get cancelled(): boolean {
+    return this.#cancelled;
+  }
+
+  get dropped(): boolean {
+    return this.#dropped;
+  }
+
+  get behind(): boolean {
+    return this.#replay.behind;
+  }
+
+  /** Whether what this run writes still counts. */
+  get isOurs(): boolean {
+    return !this.#over && !this.#cancelled && !this.#lost;
+  }
+
+  /** Milliseconds: when the last result that the function was handed came about; before the first, when the turn was made. */
+  now(): number {
+    return this.#now;
+  }
+
+  /** Before this node's lease ends, by its own monotonic clock. */
+  mayAct(): boolean {
+    return performance.now() < this.leaseUntil;
+  }
+
+  /** Runs the function until there is no more to do. Never rejects. */
+  start(): Promise<RunEnd> {
+    const { ports, agent } = this;
+    this.#unlisten = ports.signal.onTurn(this.#record, () => void this.#changed());
+    this.#timeout = setTimeout(() => this.#outOfTime(), ports.limits.turnTimeoutMs);
+    this.#resume();
+    const turn = createTurn(this, this.#effects);
+    this.#stepping = this.#inStep = true;
+    void ports.asyncContext
+      .run(this, () => invoke(agent, turn))
+      .then(
+        (returned) => this.#finish({ returned }),
+        (threw: unknown) => this.#finish({ threw }),
+      );
+    setImmediate(() => this.#closeStep());
+    return this.#end.promise;
+  }
+
+  /** Gives the turn up, as it is, for the next process to resume. */
+  async stop(): Promise<void> {
+    if (this.#over) return;
+    this.#drop();
+    while (this.#writing) await new Promise((resolve) => setImmediate(resolve));
+    for (let tries = 0; tries < 10 && !this.#over; tries++) {
+      const result = await this.#commit([], { do: "park", dueAt: this.ports.store.now() });
+      if (result?.kind !== "behind") break;
+    }
+    this.#finished({ kind: "lost" });
+  }
+
+  /** E17: a promise of the agent's was rejected, and nobody looked. */
+  rejected(error: unknown): void {
+    if (!this.#dropped) this.#finish({ threw: error });
+  }
+
+  /** Asks for something that is journaled. What it comes to is settled when it is its turn. */
+  call(start: Start, begin?: (at: number, isNew: boolean) => void): Promise<unknown> {
+    const promise = new Promise<unknown>((resolve, reject) => {
+      if (this.#dropped) return this.#parked ? this.reportLate(`it called turn.${callName(start)}`) : undefined;
+      if (this.#cancelled) return reject(new Cancelled("The task was cancelled."));
+      this.meet(start, (at, isNew) => {
+        this.#settlers.set(at, { resolve, reject });
+        if (isNew || !this.#replay.hasEnded(at)) begin?.(at, isNew);
+      });
+    });
+    // The author may look at it later, or never: that is no unhandled rejection (E17).
+    promise.catch(() => undefined);
+    return promise;
+  }
+
+  /**
+   * Meets a start with the journal, or writes it.
+   *
+   * @param met Called with its place: at once when the journal has it, else when it is on disk.
+   * @throws AgentError `turn.unjournaled`.
+   */
+  meet(start: Start, met?: (at: number, isNew: boolean) => void): void {
+    const call = this.#inStep ? { ...start, after: this.#replay.delivered } : start;
+    const found = this.#replay.meet(call);
+    switch (found.met) {
+      case "recorded":
+        return met?.(found.at, false);
+      case "new":
+        return this.write(call, met && ((at) => met(at, true)));
+      case "diverged":
+        return this.#diverge(found.why);
+      case "unjournaled":
+        throw unjournaled(call, found.why);
+    }
+  }
+
+  /** Whether this turn goes the patched way: it marked that, or nothing that it did before lies ahead. */
+  patched(mark: Start & { kind: "patched" }): boolean {
+    if (this.#cancelled) throw new Cancelled("The task was cancelled.");
+    if (this.#dropped) return false;
+    if (this.#replay.isNext(mark)) {
+      this.meet(mark);
+      return true;
+    }
+    if (this.#replay.behind) return false;
+    this.meet(mark);
+    return true;
+  }
+
+  /** An outcome that came after the turn was taken from this run: evidence, or what resolves an uncertain effect (E9, E16). */
+  async recordLate(entry: Completion | EffectLost): Promise<void> {
+    const { store, log } = this.ports;
+    for (let tries = 0; tries < 10; tries++) {
+      const record = await store.loadTurn(this.#record);
+      const journal = record && (await store.loadJournal(record, 0));
+      if (record === undefined || journal?.length !== record.length) continue;
+      if (journal.some((other) => isCompletion(other) && other.of === entry.of)) return;
+      const effect = journal.findLast((other) => "of" in other && other.of === entry.of);
+      // Another attempt has begun, or nothing is known to be lost: then it is not for this run to say.
+      if (!isEnded(record) && effect?.kind !== "lost") return;
+      const view = advance(record.view, entry, record.length, journal);
+      const result = await store.commit({
+        key: record,
+        length: record.length,
+        from: [record.state],
+        entries: [entry],
+        view,
+        ...(isEnded(record) ? {} : { state: stateOf(view), then: { do: "wake" } }),
+      });
+      if (result.kind === "committed") return;
+    }
+    log.warn({ task: this.ports.taskIds.encode(this.#record) }, "A late outcome could not be recorded.");
+  }
+
+  /** Appends an entry. */
+  write(entry: Entry, written?: (at: number) => void): void {
+    this.#outgoing.push(written ? { entry, written } : { entry });
+    if (!this.#writing) queueMicrotask(() => void this.#flush());
+  }
+
+  /** A wait's own end, unless it has ended already. */
+  endWait(of: number, end: Omit<Completion & { kind: "end" }, "kind" | "of" | "at">): void {
+    if (this.#over || this.#replay.hasEnded(of)) return;
+    if (this.#outgoing.some(({ entry }) => entry.kind === "end" && entry.of === of)) return;
+    this.write({ kind: "end", of, at: this.ports.store.now(), ...end });
+  }
+
+  showPlan(steps: readonly PlanStep[]): void {
+    this.#plan = steps;
+    this.#snapshot();
+  }
+
+  showProgress(progress: NonNullable<TurnView["progress"]>): void {
+    this.#progress = progress;
+    this.#snapshot();
+  }
+
+  /** Said inside an effect: shown, but no entry. */
+  showWords(text: string): void {
+    this.#words.push({ by: "agent", id: this.ports.entropy.id(), parts: [{ text }] });
+    this.#snapshot();
+  }
+
+  /** Something that this run waited for has happened: an effect came back, a write is on disk. */
+  pump(): void {
+    if (this.#over || this.#stepping || this.#writing) return;
+    if (this.#outgoing.length > 0) return void this.#flush();
+    if (this.#holding !== undefined) return void this.#hold();
+    if (this.#dropped) return this.#drained();
+    if (this.#result !== undefined) return this.#settle();
+    const next = this.#replay.next();
+    if (next.kind !== "stalled") this.#clearStall();
+    switch (next.kind) {
+      case "deliver":
+        this.#stepping = true;
+        // Adjacent, so that nothing but what follows from this delivery happens in between (E3).
+        setImmediate(() => this.#deliver(next.at, next.completion));
+        setImmediate(() => this.#closeStep());
+        return;
+      case "diverged":
+        return this.#diverge(next.why);
+      case "stalled":
+        this.#stallTimer ??= setTimeout(() => this.#diverge(next.why), this.ports.limits.replayStallMs);
+        return;
+      case "nothing":
+        this.#caughtUp = true;
+        this.#snapshot();
+        void this.#park();
+    }
+  }
+
+  // What happens in a step.
+
+  #deliver(at: number, completion: Completion): void {
+    if (this.#dropped || this.#cancelled) return;
+    this.#inStep = true;
+    this.#replay.deliver(at);
+    this.#now = completion.at;
+    const settler = this.#settlers.get(completion.of);
+    this.#settlers.delete(completion.of);
+    if (settler !== undefined) this.#effects.handOver(completion, settler);
+  }
+
+  #closeStep(): void {
+    this.#inStep = this.#stepping = false;
+    this.pump();
+  }
+
+  #finish(result: Result): void {
+    if (this.#dropped) {
+      const late = "threw" in result ? "threw" : "returned";
+      if (this.#parked) this.reportLate(`its function ${late} after awaiting something that is not turn's`);
+      return;
+    }
+    if (this.#result !== undefined) return;
+    this.#result = result;
+    if (this.#cancelled) return this.#drained();
+    // The short way: nothing was asked for, so there is nothing to wait for.
+    if (this.#replay.entries.length === 0 && this.#outgoing.length === 0 && !this.#writing) return this.#settle();
+    this.pump();
+  }
+
+  // How a run resumes, and how it comes to an end.
+
+  /** What the process that ran it before left open. */
+  #resume(): void {
+    const now = this.ports.store.now();
+    for (const effect of this.#effects.dangling()) {
+      if (!effect.idempotent) this.write({ kind: "lost", of: effect.at, at: now, why: "died" });
+    }
+    this.#endDueWaits(now);
+  }
+
+  /** Sleeps whose time has come, and interactions that nobody answered in time. */
+  #endDueWaits(now: number): void {
+    for (const wait of this.#record.view.waits ?? []) {
+      if (wait.kind === "sleep") {
+        if (wait.until <= now) this.endWait(wait.of, { how: "elapsed" });
+      } else if (wait.expiresAt !== undefined && wait.expiresAt <= now) this.endWait(wait.of, { how: "expired" });
+    }
+  }
+
+  /** E10: the function has ended; the turn ends when every effect that was begun has an outcome. */
+  #settle(): void {
+    if (this.#over || this.#writing || this.#outgoing.length > 0) return;
+    const unmet = this.#replay.unmet();
+    if (unmet !== undefined) return this.#diverge(unmet);
+    if (this.#effects.running > 0) return;
+    if (this.#record.view.lost !== undefined) return void this.#park();
+    void this.#endTurn(this.#endingOf(this.#result!));
+  }
+
+  #endingOf(result: Result): Ending {
+    if ("threw" in result) {
+      const { threw } = result;
+      if (isRefusal(threw)) return { state: "rejected", why: this.#why(threw.message) };
+      const { taskIds, log } = this.ports;
+      log.error({ error: threw, agent: this.agent.id, task: taskIds.encode(this.#record) }, "The agent threw.");
+      const why = threw instanceof OutOfTime ? threw.message : "The agent could not finish this.";
+      return { state: "failed", why: this.#why(why) };
+    }
+    const { returned } = result;
+    if (returned === undefined) return { state: "completed" };
+    if (isReply(returned)) return { state: "completed", reply: returned.parts };
+    if (typeof returned === "string") return { state: "completed", artifacts: [output({ text: returned })] };
+    const json = resultOf(returned);
+    if ("error" in json)
+      return this.#endingOf({ threw: new TypeError(`run returned what cannot be an output. ${json.error.message}`) });
+    return { state: "completed", artifacts: [output({ data: json.value, mediaType: "application/json" })] };
+  }
+
+  #why(text: string): Said {
+    return { by: "agent", id: this.ports.entropy.id(), parts: [{ text }] };
+  }
+
+  async #endTurn(ending: Ending): Promise<void> {
+    this.#unlisten?.();
+    const now = this.ports.store.now();
+    const withdrawn = (this.#record.view.waits ?? []).map(({ of }): Entry => ({
+      kind: "end",
+      of,
+      at: now,
+      how: "withdrawn",
+    }));
+    const { leaseMs } = this.ports.limits;
+    const entries = withdrawn.map((entry) => ({ entry }));
+    const result = await this.#commit(
+      entries,
+      { do: "end", claim: { leaseMs } },
+      (view) => ended(view, ending),
+      ending.state,
+    );
+    if (result?.kind === "committed") return this.#finished({ kind: "ended", next: result.next });
+    if (!this.#over) this.pump();
+  }
+
+  /** E11: the function only waits. It is dropped, and run again when something of it is over. */
+  async #park(): Promise<void> {
+    if (this.#over || this.#dropped || this.#writing || this.#outgoing.length > 0) return;
+    const { waits, lost } = this.#record.view;
+    if (waits === undefined && lost === undefined) return;
+    if (this.#result === undefined) this.#effects.verify(waits ?? []);
+    if (this.#effects.running > 0) return;
+    const now = this.ports.store.now();
+    this.#endDueWaits(now);
+    if (this.#outgoing.length > 0) return;
+    const result = await this.#commit([], { do: "park", dueAt: dueAt(waits, now) });
+    if (result?.kind === "committed") {
+      this.#drop();
+      this.#parked = true;
+      return this.#finished({ kind: "parked" });
+    }
+    if (!this.#over) this.pump();
+  }
+
+  /** E5: the code is not the code that wrote the journal. */
+  #diverge(message: string): void {
+    if (this.#dropped || this.#over) return;
+    this.#drop();
+    this.#holding = { code: "journal.diverged", message };
+    if (!this.#stepping) this.pump();
+  }
+
+  async #hold(): Promise<void> {
+    if (this.#effects.running > 0) return;
+    const why = this.#holding!;
+    const { taskIds, log } = this.ports;
+    log.warn({ agent: this.agent.id, task: taskIds.encode(this.#record), ...why }, "A turn is held.");
+    const result = await this.#commit([], { do: "park", dueAt: undefined }, (view) => held(view, why), "held");
+    if (result?.kind === "committed") return this.#finished({ kind: "parked" });
+    if (!this.#over) this.pump();
+  }
+
+  /** E16: somebody else has ended the turn. */
+  #cancel(): void {
+    if (this.#cancelled || this.#over) return;
+    this.#cancelled = true;
+    const cancelled = new Cancelled("The task was cancelled.");
+    this.#abort.abort(cancelled);
+    for (const settler of this.#settlers.values()) settler.reject(cancelled);
+    this.#settlers.clear();
+    this.#outgoing = [];
+    this.#drained();
+  }
+
+  /** The lease is gone: another node may run the turn. Nothing that this run does counts any more, but for late outcomes. */
+  lost(): void {
+    if (this.#over || this.#cancelled) return;
+    this.#lost = true;
+    this.#drop();
+    this.#abort.abort(new Error("This node has lost the turn."));
+    this.#outgoing = [];
+    this.#drained();
+  }
+
+  #drained(): void {
+    if (this.#over || this.#effects.running > 0) return;
+    if (this.#cancelled && this.#result === undefined) return;
+    if (this.#cancelled || this.#lost) this.#finished({ kind: "lost" });
+  }
+
+  #drop(): void {
+    this.#dropped = true;
+    this.#settlers.clear();
+  }
+
+  #finished(end: RunEnd): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#unlisten?.();
+    for (const timer of [this.#timeout, this.#snapshotTimer, this.#wakeTimer]) clearTimeout(timer);
+    this.#clearStall();
+    this.#end.resolve(end);
+  }
+
+  #outOfTime(): void {
+    if (this.#over || this.#dropped || this.#result !== undefined) return;
+    const seconds = Math.round(this.ports.limits.turnTimeoutMs / 1000);
+    const error = new OutOfTime(`The agent did not finish this within ${seconds} seconds.`);
+    this.#abort.abort(error);
+    this.#timeUp.abort(error);
+    this.#finish({ threw: error });
+  }
+
+  /** E11: what a dropped run does is ignored, but not passed over in silence. */
+  reportLate(what: string): void {
+    const { taskIds, log } = this.ports;
+    const fields = { agent: this.agent.id, task: taskIds.encode(this.#record), code: "turn.unjournaled" };
+    log.error(fields, `While a wait is open, run may await only what turn gives it: ${what}. It was ignored.`);
+  }
+
+  // What others do.
+
+  async #changed(): Promise<void> {
+    if (this.#over) return;
+    // What is being written or read now may overtake what a read would find: it is read afterwards.
+    if (this.#writing || this.#reading) {
+      this.#readAgain = true;
+      return;
+    }
+    this.#reading = true;
+    try {
+      const found = await this.#read();
+      if (this.#writing) this.#readAgain = true;
+      else this.#absorb(found);
+    } catch (error) {
+      this.ports.log.warn({ error }, "A turn could not be read; it is read again at its next change.");
+    } finally {
+      this.#reading = false;
+    }
+    if (!this.#writing) this.#readOnce();
+    this.pump();
+  }
+
+  #readOnce(): void {
+    if (!this.#readAgain) return;
+    this.#readAgain = false;
+    void this.#changed();
+  }
+
+  async #read(): Promise<{ readonly record: TurnRecord | undefined; readonly tail: readonly Entry[] }> {
+    const { store } = this.ports;
+    const [record, tail] = await Promise.all([
+      store.loadTurn(this.#record),
+      store.loadJournal(this.#record, this.#replay.entries.length),
+    ]);
+    return { record, tail };
+  }
+
+  /** Takes over what others appended; finds out when the turn is no longer this run's. */
+  #absorb({ record, tail }: { readonly record: TurnRecord | undefined; readonly tail: readonly Entry[] }): void {
+    if (this.#over || record === undefined) return;
+    if (isEnded(record)) return this.#cancel();
+    // Something was appended between the two reads: it will be signalled, or met by the next write.
+    if (record.length !== this.#replay.entries.length + tail.length) return;
+    this.#record = record;
+    this.#replay.load(tail);
+    for (const entry of tail) if (entry.kind === "retry") this.#effects.retry(entry.of);
+  }
+
+  // Writing.
+
+  async #flush(): Promise<void> {
+    if (this.#over || this.#writing || this.#cancelled) return;
+    const batch = this.#outgoing;
+    this.#outgoing = [];
+    if (batch.length === 0 && !this.#snapshotDue()) return;
+    await this.#commit(batch, undefined);
+    this.#wakeForWaits();
+    this.pump();
+  }
+
+  /** One write at a time, so that entries stand in the order in which they were asked for. */
+  async #commit(
+    batch: readonly Outgoing[],
+    then: Then | undefined,
+    change: (view: TurnView) => TurnView = (view) => view,
+    state?: TurnRecord["state"],
+  ): Promise<Committed | undefined> {
+    this.#writing = true;
+    try {
+      let waiting = batch;
+      for (;;) {
+        const { length } = this.#record;
+        const entries = waiting.map(({ entry }) => entry);
+        const known = [...(waiting.length > 0 ? this.#replay.entries : []), ...entries];
+        const before = this.#record.view;
+        const advanced = entries.reduce((view, entry, index) => advance(view, entry, length + index, known), before);
+        const view = change(this.#withSnapshot(advanced));
+        const nextState = state ?? stateOf(view);
+        const statusChanged = view.status !== before.status;
+        const result = await this.ports.store.commit({
+          key: this.#record,
+          length,
+          epoch: this.#epoch,
+          ...(entries.length > 0 && { entries }),
+          ...(view !== before && { view }),
+          state: nextState,
+          statusChanged,
+          ...(then && { then }),
+        });
+        if (result.kind === "committed") {
+          const statusAt =
+            statusChanged || nextState !== this.#record.state ? this.ports.store.now() : this.#record.statusAt;
+          this.#record = { ...this.#record, length: result.length, view, state: nextState, statusAt };
+          for (const { entry, written } of waiting) {
+            const at = this.#replay.append(entry);
+            written?.(at);
+          }
+          return result;
+        }
+        if (result.kind === "fenced") {
+          this.#fenced(result.state);
+          return result;
+        }
+        this.#absorb(await this.#read());
+        if (this.#over || this.#cancelled) return undefined;
+        // What ends a turn or parks it was decided without what others appended: it is decided anew.
+        if (then !== undefined) return result;
+        waiting = waiting.filter(({ entry }) => entry.kind !== "end" || !this.#replay.hasEnded(entry.of));
+      }
+    } catch (error) {
+      const { taskIds, log } = this.ports;
+      log.error({ error, task: taskIds.encode(this.#record) }, "A turn could not be written; it will be resumed.");
+      this.lost();
+      return undefined;
+    } finally {
+      this.#writing = false;
+      this.#readOnce();
+    }
+  }
+
+  #fenced(state: TurnRecord["state"]): void {
+    if (isEnded({ state })) this.#cancel();
+    else this.lost();
+  }
+
+  // Plan, progress, and words of effects: shown when they change, at most four times a second, the last one always (E15).
+
+  #snapshot(): void {
+    if (!this.#caughtUp && this.#replay.behind) return;
+    if (this.#over || this.#snapshotTimer !== undefined || !this.#snapshotDirty()) return;
+    const wait = Math.max(0, this.#snapshotAt + snapshotEveryMs - Date.now());
+    this.#snapshotTimer = setTimeout(() => {
+      this.#snapshotTimer = undefined;
+      this.#snapshotDueNow = true;
+      if (!this.#writing) void this.#flush();
+    }, wait);
+  }
+
+  #snapshotDue(): boolean {
+    return this.#snapshotDueNow && this.#snapshotDirty();
+  }
+
+  #snapshotDirty(): boolean {
+    const { view } = this.#record;
+    return this.#words.length > 0 || this.#plan !== view.plan || (this.#progress ?? view.progress) !== view.progress;
+  }
+
+  #withSnapshot(view: TurnView): TurnView {
+    // Muted until replay has caught up: what is recorded is further on.
+    if (!this.#snapshotDirty() || this.#replay.behind) return view;
+    const words = this.#words.reduce(said, view);
+    this.#words = [];
+    this.#snapshotAt = Date.now();
+    this.#snapshotDueNow = false;
+    return {
+      ...words,
+      ...(this.#plan && { plan: this.#plan }),
+      ...(this.#progress && { progress: this.#progress }),
+    };
+  }
+
+  // Timers for what is due while the run stays in memory.
+
+  #wakeForWaits(): void {
+    clearTimeout(this.#wakeTimer);
+    const waits = this.#record.view.waits;
+    const now = this.ports.store.now();
+    const due = dueAt(waits, now);
+    if (due === undefined || this.#over) return;
+    this.#wakeTimer = setTimeout(
+      () => this.#endDueWaits(this.ports.store.now()),
+      Math.min(Math.max(0, due - now), 2 ** 31 - 1),
+    );
+  }
+
+  #clearStall(): void {
+    clearTimeout(this.#stallTimer);
+    this.#stallTimer = undefined;
+  }
+}
+
+class OutOfTime extends Error {}
+
+function unjournaled(call: Start, why: "no key" | "key used"): AgentError {
+  const name = `turn.${callName(call)}`;
+  if (why === "key used") {
+    return new AgentError(
+      "turn.unjournaled",
+      `${name} was called twice with the key ${JSON.stringify(call.key)}; each call needs its own.`,
+    );
+  }
+  return new AgentError(
+    "turn.unjournaled",
+    `${name} was called after awaiting something that is not turn's. After a crash this call could not be matched to its record. ` +
+      "Wrap what you awaited in turn.effect(name, fn), or give this call a key of its own: { key: … }.",
+  );
+}
+
+function output(part: Artifact["parts"][number]): Artifact {
+  return { artifactId: "output", name: "output", parts: [part] };
+}
+
+/** A `run` that throws before its first `await` is no different from one that throws after it. */
+async function invoke(agent: Agent, turn: Turn): Promise<unknown> {
+  return agent.run(turn);
+}
+
+function isEnded({ state }: Pick<TurnRecord, "state">): boolean {
+  return state === "completed" || state === "failed" || state === "rejected" || state === "canceled";
+}

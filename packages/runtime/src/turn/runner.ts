@@ -1,0 +1,232 @@
+/**
+ * Runs what is due on this node: claims contexts, keeps their leases, bounds how many run at once, and lets a turn that kills
+ * processes run alone (E17, E18).
+ */
+import type { Agent } from "@nylorun/agents";
+import type { EarlierTurn } from "@nylorun/agents";
+import { taskStateOf } from "@nylorun/protocol";
+
+import type { EngineOptions } from "./ports.ts";
+import type { Claim, TurnRecord } from "./record.ts";
+import { Run } from "./run.ts";
+import type { RunEnd } from "./run.ts";
+import { held } from "./view.ts";
+
+/** Earlier turns that an author is given. */
+const earlierLimit = 100;
+/** Claimed in one go. */
+const claimLimit = 32;
+/** Due times are looked up at least this often, should a signal be lost (I9). */
+const longestNapMs = 30_000;
+/** A turn that so many processes died with runs alone; one more, and it is held. */
+const deathsBeforeAlone = 2;
+
+export class Runner {
+  readonly #options: EngineOptions;
+  readonly #agents: ReadonlyMap<string, Agent>;
+  readonly #runs = new Set<Run>();
+  /** Claims that are being made: they will need a place. */
+  #reserved = 0;
+  /** A turn that may kill the process waits until nothing else runs, and nothing else begins meanwhile. */
+  #alone = false;
+  #claiming = false;
+  #claimAgain = false;
+  #state: "new" | "started" | "stopped" = "new";
+  #nap: ReturnType<typeof setTimeout> | undefined;
+  #heartBeat: ReturnType<typeof setInterval> | undefined;
+  #unlisten: (() => void) | undefined;
+
+  constructor(options: EngineOptions, agents: ReadonlyMap<string, Agent>) {
+    this.#options = options;
+    this.#agents = agents;
+  }
+
+  get running(): number {
+    return this.#runs.size;
+  }
+
+  start(): void {
+    if (this.#state !== "new") return;
+    this.#state = "started";
+    this.#unlisten = this.#options.signal.onDue(() => this.#claimSoon());
+    this.#heartBeat = setInterval(() => void this.#renew(), this.#options.limits.leaseMs / 3);
+    this.#claimSoon();
+  }
+
+  /** Gives running turns `graceMs` to end, and lets go of the rest. */
+  async stop(graceMs: number): Promise<void> {
+    if (this.#state === "stopped") return;
+    this.#state = "stopped";
+    this.#unlisten?.();
+    clearTimeout(this.#nap);
+    const deadline = performance.now() + graceMs;
+    while ((this.#runs.size > 0 || this.#reserved > 0) && performance.now() < deadline) await pause(5);
+    clearInterval(this.#heartBeat);
+    await Promise.all([...this.#runs].map((run) => run.stop()));
+  }
+
+  /** A place for one more turn, which the caller of `accept` fills with a claim, or gives back with undefined. */
+  reserve(): ((claim: Claim | undefined) => void) | undefined {
+    if (this.#state !== "started" || this.#alone || this.#room() === 0) return undefined;
+    this.#reserved++;
+    return (claim) => {
+      this.#reserved--;
+      if (claim !== undefined) this.#run(claim);
+    };
+  }
+
+  #room(): number {
+    return Math.max(0, this.#options.limits.maxRunningTurns - this.#runs.size - this.#reserved);
+  }
+
+  #claimSoon(): void {
+    if (this.#state !== "started") return;
+    if (this.#claiming) {
+      this.#claimAgain = true;
+      return;
+    }
+    this.#claiming = true;
+    void this.#claim().finally(() => {
+      this.#claiming = false;
+      if (!this.#claimAgain) return;
+      this.#claimAgain = false;
+      this.#claimSoon();
+    });
+  }
+
+  async #claim(): Promise<void> {
+    const { store, limits, log } = this.#options;
+    clearTimeout(this.#nap);
+    try {
+      for (;;) {
+        const busy = this.#runs.size + this.#reserved;
+        if (this.#state !== "started" || this.#room() === 0 || (this.#alone && busy > 0)) return;
+        const limit = this.#alone ? 1 : Math.min(claimLimit, this.#room());
+        this.#reserved += limit;
+        const claims = await store
+          .claimDue({ limit, leaseMs: limits.leaseMs })
+          .finally(() => (this.#reserved -= limit));
+        for (const claim of claims) this.#run(claim);
+        if (claims.length < limit) break;
+      }
+      if (this.#alone && this.#runs.size === 0) {
+        this.#alone = false;
+        this.#claimAgain = true;
+        return;
+      }
+      const due = await store.nextDue();
+      const wait = due === undefined ? longestNapMs : Math.min(Math.max(due - store.now(), 0), longestNapMs);
+      this.#nap = setTimeout(() => this.#claimSoon(), wait);
+    } catch (error) {
+      log.error({ error }, "Due turns could not be claimed; trying again.");
+      this.#nap = setTimeout(() => this.#claimSoon(), 1000);
+    }
+  }
+
+  #run(claim: Claim): void {
+    void this.#start(claim).catch((error: unknown) => {
+      this.#options.log.error({ error }, "A turn could not be run.");
+    });
+  }
+
+  async #start(claim: Claim): Promise<void> {
+    const { store, log, taskIds } = this.#options;
+    const agent = this.#agents.get(claim.turn.agent);
+    const { deaths } = claim.turn;
+    if (agent === undefined) {
+      return this.#hold(claim, "agent.missing", `No agent ${claim.turn.agent} is served here.`);
+    }
+    if (deaths > deathsBeforeAlone) {
+      return this.#hold(
+        claim,
+        "turn.kills",
+        `${deaths} processes died while they ran this turn, the last one running nothing else.`,
+      );
+    }
+    if (this.#state !== "started") return this.#letGo(claim);
+    if (deaths === deathsBeforeAlone) {
+      if (!this.#alone || this.#runs.size > 0) {
+        this.#alone = true;
+        return this.#letGo(claim);
+      }
+      log.warn({ agent: agent.id, task: taskIds.encode(claim.turn) }, "A turn that processes died with runs alone.");
+    }
+    // The place is taken before anything is awaited.
+    const place = new Run({ claim, agent, earlier: [], ports: this.#options });
+    this.#runs.add(place);
+    let run = place;
+    try {
+      const earlier = await store.loadEarlier(claim.turn, earlierLimit);
+      if (earlier.length > 0) {
+        run = new Run({ claim, agent, earlier: earlier.map((turn) => this.#earlier(turn)), ports: this.#options });
+        this.#runs.delete(place);
+        this.#runs.add(run);
+      }
+      await this.#over(run, await run.start());
+    } finally {
+      this.#runs.delete(run);
+      if (this.#alone && this.#runs.size === 0 && deaths === deathsBeforeAlone) this.#alone = false;
+      this.#claimSoon();
+    }
+  }
+
+  async #over(run: Run, end: RunEnd): Promise<void> {
+    if (end.kind === "lost") await this.#options.store.drained(run.record);
+    if (end.kind !== "ended" || end.next === undefined) return;
+    if (this.#state === "started") this.#run(end.next);
+    else await this.#letGo(end.next);
+  }
+
+  async #hold(claim: Claim, code: string, message: string): Promise<void> {
+    const { store, log, taskIds } = this.#options;
+    const { turn, epoch } = claim;
+    log.warn({ task: taskIds.encode(turn), agent: turn.agent, code }, `A turn is held: ${message}`);
+    await store.commit({
+      key: turn,
+      length: turn.length,
+      epoch,
+      state: "held",
+      view: held(turn.view, { code, message }),
+      then: { do: "park", dueAt: undefined },
+    });
+  }
+
+  async #letGo({ turn, epoch }: Claim): Promise<void> {
+    const { store } = this.#options;
+    await store.commit({ key: turn, length: turn.length, epoch, then: { do: "park", dueAt: store.now() } });
+  }
+
+  async #renew(): Promise<void> {
+    const { store, limits, log } = this.#options;
+    const runs = [...this.#runs];
+    if (runs.length === 0) return;
+    const asked = performance.now();
+    try {
+      const lost = await store.renew(
+        runs.map((run) => ({ context: run.record.context, epoch: run.epoch })),
+        limits.leaseMs,
+      );
+      for (const run of runs) {
+        if (lost.includes(run.record.context)) run.lost();
+        else run.leaseUntil = asked + limits.leaseMs;
+      }
+    } catch (error) {
+      log.warn({ error }, "Leases could not be renewed; trying again.");
+    }
+  }
+
+  #earlier(turn: TurnRecord): EarlierTurn {
+    const { parts } = turn.message;
+    return {
+      taskId: this.#options.taskIds.encode(turn),
+      state: taskStateOf(turn.state, turn.view.waitsFor),
+      text: parts.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n"),
+      parts,
+      answer: turn.view.reply ?? turn.view.artifacts?.flatMap((artifact) => artifact.parts) ?? [],
+    };
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,176 @@
+/**
+ * The projection of a turn: what each entry of the journal, and the turn's end, change in what readers see. Pure.
+ *
+ * Whoever appends an entry (the runner, the caller who answers, an operator) computes the view with the same function and
+ * writes both in one transaction.
+ */
+import type { Artifact, Part, PlanStep, TurnState } from "@nylorun/protocol";
+
+import { isInteraction, isWait } from "./journal.ts";
+import type { Entry, InteractionOpened, Totals } from "./journal.ts";
+import type { OpenWait, Said, TurnView } from "./record.ts";
+
+/** The view after an entry that stands at this place of the journal. `entries` holds at least what came before it. */
+export function advance(view: TurnView, entry: Entry, at: number, entries: readonly Entry[]): TurnView {
+  switch (entry.kind) {
+    case "said":
+      return said(view, { by: "agent", id: entry.id, parts: [{ text: entry.text }] });
+    case "used":
+      return { ...view, totals: added(view.totals, entry.usage, 0) };
+    case "outcome": {
+      const totals = added(view.totals, entry.usage, "error" in entry.result ? 0 : 1);
+      return shown(without({ ...view, totals }, "lost", entry.of));
+    }
+    case "lost": {
+      const effect = entries[entry.of];
+      if (effect?.kind !== "effect") return view;
+      const lost = { of: entry.of, id: effect.id, name: effect.name, why: entry.why };
+      return shown({ ...view, lost: [...(view.lost ?? []), lost] });
+    }
+    case "retry":
+      return shown(without(view, "lost", entry.of));
+    case "question":
+    case "approval":
+    case "connection":
+    case "sleep":
+      return shown(spoken({ ...view, waits: [...(view.waits ?? []), { ...entry, of: at }] }));
+    case "end": {
+      const open = interactionOf(view);
+      const ended = without(view, "waits", entry.of);
+      return shown(open?.of === entry.of ? { ...ended, history: [...(view.history ?? []), promptOf(open)] } : ended);
+    }
+    case "heard":
+      return { ...view, heard: (view.heard ?? 0) + 1 };
+    case "effect":
+    case "patched":
+      return view;
+  }
+}
+
+/** What a turn that has not ended is, by its view. */
+export function stateOf(view: TurnView): TurnState {
+  if (view.lost !== undefined) return "uncertain";
+  return view.waits === undefined ? "running" : "waiting";
+}
+
+/** The interaction that the caller is shown: the oldest open one, unless an effect's outcome is lost (E10, E13). */
+export function interactionOf(view: TurnView): (InteractionOpened & { readonly of: number }) | undefined {
+  if (view.lost !== undefined || view.held !== undefined) return undefined;
+  return view.waits?.find((wait): wait is InteractionOpened & { readonly of: number } => isInteraction(wait));
+}
+
+/** Something that was said by the caller, after everything that was said before. */
+export function replied(view: TurnView, reply: Said): TurnView {
+  return { ...view, history: [...(view.history ?? []), reply] };
+}
+
+/** A turn that does not go on until an operator, or new code, lets it: its interactions are hidden (E5). */
+export function held(view: TurnView, why: { readonly code: string; readonly message: string }): TurnView {
+  return shown({ ...view, held: why });
+}
+
+export function released(view: TurnView): TurnView {
+  const { held: _, ...rest } = view;
+  return shown(rest);
+}
+
+/** Something that an effect said while it ran: shown, but not recorded as an entry, as no replay says it again. */
+export function said(view: TurnView, words: Said): TurnView {
+  return shown({ ...view, said: words, ...(view.said && { history: [...(view.history ?? []), view.said] }) });
+}
+
+export interface Ending {
+  readonly state: "completed" | "failed" | "rejected" | "canceled";
+  /** Why, for the caller: of a turn that failed or was refused. */
+  readonly why?: Said;
+  readonly artifacts?: readonly Artifact[];
+  readonly reply?: readonly Part[];
+}
+
+/**
+ * The view of a turn that has ended: nothing is open any more, and the plan is reconciled. Effects that are lost stay listed, for
+ * operators (E16).
+ */
+export function ended(view: TurnView, ending: Ending): TurnView {
+  const { status: _, said: words, waits: __, waitsFor: ___, held: ____, ...rest } = view;
+  const open = interactionOf(view);
+  const last = [...(words ? [words] : []), ...(open ? [promptOf(open)] : [])];
+  return {
+    ...rest,
+    ...(last.length > 0 && { history: [...(view.history ?? []), ...last] }),
+    ...(view.plan && { plan: reconciled(view.plan, ending.state) }),
+    ...(ending.why && { status: ending.why }),
+    ...(ending.artifacts && { artifacts: ending.artifacts }),
+    ...(ending.reply && { reply: ending.reply }),
+  };
+}
+
+/** The Runtime settles what the agent left open (progress/v1): nothing is in progress after the end. */
+function reconciled(plan: readonly PlanStep[], state: Ending["state"]): readonly PlanStep[] {
+  const active = state === "completed" ? "done" : state === "failed" ? "failed" : "skipped";
+  return plan.map((step) =>
+    step.state === "active"
+      ? { ...step, state: active }
+      : step.state === "pending"
+        ? { ...step, state: "skipped" }
+        : step,
+  );
+}
+
+/** A prompt replaces the step text, which then belongs to the history. */
+function spoken(view: TurnView): TurnView {
+  const { said: words, ...rest } = view;
+  if (words === undefined || interactionOf(view) === undefined) return view;
+  return { ...rest, history: [...(view.history ?? []), words] };
+}
+
+/** What the status says, decided anew. */
+function shown(view: TurnView): TurnView {
+  const { status: _, waitsFor: __, ...rest } = view;
+  const open = interactionOf(rest);
+  if (open !== undefined) return { ...rest, status: promptOf(open), waitsFor: open.kind };
+  return rest.said === undefined ? rest : { ...rest, status: rest.said };
+}
+
+function promptOf({ id, kind, prompt, detail, choices, schema }: InteractionOpened): Said {
+  const extra = kind === "question" ? { ...(choices && { choices }), ...(schema && { schema }) } : undefined;
+  const shownDetail = detail || extra ? { ...extra, ...detail } : undefined;
+  return {
+    by: "agent",
+    id,
+    parts: [{ text: prompt }],
+    interaction: { interactionId: id, kind, prompt, ...(shownDetail && { detail: shownDetail }) },
+  };
+}
+
+function without(view: TurnView, list: "waits" | "lost", of: number): TurnView {
+  const { [list]: items, ...rest } = view;
+  const left = (items as readonly { readonly of: number }[] | undefined)?.filter((item) => item.of !== of);
+  return left === undefined || left.length === 0 ? rest : { ...rest, [list]: left };
+}
+
+function added(totals: TurnView["totals"], usage: Totals | undefined, steps: number): NonNullable<TurnView["totals"]> {
+  const sum = (a: number | undefined, b: number | undefined) => (a === undefined ? b : b === undefined ? a : a + b);
+  const tokens = sum(totals?.tokens, usage?.tokens);
+  const costUsd = sum(totals?.costUsd, usage?.costUsd);
+  return {
+    steps: (totals?.steps ?? 0) + steps,
+    ...(tokens !== undefined && { tokens }),
+    ...(costUsd !== undefined && { costUsd }),
+  };
+}
+
+/** When a parked turn wants to run by itself. */
+export function dueAt(waits: readonly OpenWait[] | undefined, now: number): number | undefined {
+  let due: number | undefined;
+  for (const wait of waits ?? []) {
+    const at = isWait(wait) && wait.kind === "sleep" ? wait.until : whenInteraction(wait as InteractionOpened, now);
+    if (at !== undefined && (due === undefined || at < due)) due = at;
+  }
+  return due;
+}
+
+function whenInteraction({ expiresAt, pollMs }: InteractionOpened, now: number): number | undefined {
+  const poll = pollMs === undefined ? undefined : now + pollMs;
+  return poll === undefined || (expiresAt !== undefined && expiresAt < poll) ? expiresAt : poll;
+}
