@@ -9,7 +9,7 @@
  *     npm run build -- --out FOLDER       into FOLDER/<name>
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 
@@ -21,6 +21,7 @@ interface Manifest {
   readonly version: string;
   readonly exports?: Readonly<Record<string, string>>;
   readonly bin?: Readonly<Record<string, string>>;
+  readonly sideEffects?: boolean | string[];
   readonly dependencies?: Readonly<Record<string, string>>;
 }
 
@@ -106,9 +107,12 @@ function rewriteImports(file: string): void {
   writeFileSync(file, text.replaceAll(/((?:from|import)\s*\(?\s*["']\.[^"']+)\.ts(["'])/g, "$1.js$2"));
 }
 
-/** What the sources read at run time and the compiler leaves alone: SQL, JSON, pages. */
-function copyAssets({ source, out }: Package): void {
+/** What the compiler leaves alone: what the sources read at run time (SQL, JSON, pages), and entries that are no modules. */
+function copyAssets({ source, out, manifest }: Package): void {
   const from = join(source, "src");
+  for (const path of Object.values(manifest.exports ?? {})) {
+    if (!path.endsWith(".ts") && existsSync(join(source, path))) cpSync(join(source, path), join(out, path));
+  }
   cpSync(from, join(out, "src"), { recursive: true, filter: (path) => ![".ts", ".tsx"].includes(extname(path)) });
 }
 
@@ -121,10 +125,10 @@ function copyCommands({ source, out, manifest }: Package): void {
 
 function writeManifest(one: Package, built: readonly Package[]): void {
   const kept = Object.entries(one.manifest).filter(([key]) => !["private", "scripts", "devDependencies"].includes(key));
-  const manifest: Record<string, unknown> = {
-    ...Object.fromEntries(kept),
-    files: ["src", "bin"].filter((name) => existsSync(join(one.out, name))),
-  };
+  const manifest: Record<string, unknown> = { ...Object.fromEntries(kept), files: readdirSync(one.out).toSorted() };
+  if (Array.isArray(one.manifest.sideEffects)) {
+    manifest["sideEffects"] = one.manifest.sideEffects.map((path) => path.replace(/\.ts$/, ".js"));
+  }
   if (one.manifest.exports !== undefined) {
     manifest["exports"] = Object.fromEntries(
       Object.entries(one.manifest.exports).map(([key, path]) => [key, publishedEntry(path)]),

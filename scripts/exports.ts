@@ -2,12 +2,23 @@
  * Pins what each package exports, in `packages/<name>/exports.txt`. `node scripts/exports.ts` writes the files; with `--check`
  * it writes none, prints what differs, and exits with 1.
  *
- * An entry point is one explicit list (`export { … } from`, `export type { … } from`): nothing gets out by accident.
+ * An entry point names each export (`export { … } from`, `export type { … } from`, or the declaration itself): nothing gets out
+ * by accident. A package without entry points (a command alone) has no such file.
  */
-import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 
-import { isExportDeclaration, isNamedExports, type Node, type SourceFile, SyntaxKind } from "typescript/unstable/ast";
+import {
+  isExportDeclaration,
+  isIdentifier,
+  isInterfaceDeclaration,
+  isNamedExports,
+  isTypeAliasDeclaration,
+  isVariableStatement,
+  type Node,
+  type SourceFile,
+  SyntaxKind,
+} from "typescript/unstable/ast";
 
 import { withSources, type Source } from "./source-tree.ts";
 
@@ -30,16 +41,15 @@ function entriesOf(folder: string): { readonly specifier: string; readonly path:
 /** The names an entry point exports, `type ` before those that are types only, in order. */
 function namesIn(path: string, file: SourceFile): string[] {
   const names = file.statements.flatMap((statement: Node) => {
-    if (!isExportDeclaration(statement)) {
-      if (statement.kind === SyntaxKind.ExportAssignment || isExported(statement))
-        throw new LooseExport(path, file, statement);
-      return [];
+    if (isExportDeclaration(statement)) {
+      const { exportClause, isTypeOnly } = statement;
+      if (exportClause === undefined || !isNamedExports(exportClause)) throw new LooseExport(path, file, statement);
+      return exportClause.elements.map((one) =>
+        isTypeOnly || one.isTypeOnly ? `type ${one.name.text}` : one.name.text,
+      );
     }
-    const { exportClause, isTypeOnly } = statement;
-    if (exportClause === undefined || !isNamedExports(exportClause)) throw new LooseExport(path, file, statement);
-    return exportClause.elements.map((element) =>
-      isTypeOnly || element.isTypeOnly ? `type ${element.name.text}` : element.name.text,
-    );
+    if (statement.kind === SyntaxKind.ExportAssignment) throw new LooseExport(path, file, statement);
+    return isExported(statement) ? declaredBy(statement, () => new LooseExport(path, file, statement)) : [];
   });
   return names.toSorted((one, other) => (one < other ? -1 : 1));
 }
@@ -49,10 +59,20 @@ function isExported(statement: Node): boolean {
   return modifiers?.some(({ kind }) => kind === SyntaxKind.ExportKeyword) === true;
 }
 
+function declaredBy(statement: Node, loose: () => LooseExport): string[] {
+  if (isInterfaceDeclaration(statement) || isTypeAliasDeclaration(statement)) return [`type ${statement.name.text}`];
+  const declared = isVariableStatement(statement) ? statement.declarationList.declarations : [statement];
+  return declared.map((one: Node) => {
+    const { name } = one as { readonly name?: Node };
+    if (name === undefined || !isIdentifier(name)) throw loose();
+    return name.text;
+  });
+}
+
 class LooseExport extends Error {
   constructor(path: string, file: SourceFile, statement: Node) {
     const line = file.getLineAndCharacterOfPosition(statement.getStart(file)).line + 1;
-    super(`${path}:${line} an entry point exports by lists of names alone: export { … } from "./module.ts"`);
+    super(`${path}:${line} an entry point exports by name alone: export { … } from "./module.ts"`);
   }
 }
 
@@ -63,7 +83,7 @@ function pinOf(folder: string, sources: readonly Source[]): string {
     if (source === undefined) throw new Error(`${folder}/package.json exports ${path}, which is not there`);
     return [specifier, ...namesIn(path, source.file).map((name) => `  ${name}`)].join("\n");
   });
-  return `${entries.join("\n\n")}\n`;
+  return entries.length === 0 ? "" : `${entries.join("\n\n")}\n`;
 }
 
 /** The lines of `now` and `before` that the other lacks. */
@@ -86,7 +106,8 @@ function main(check: boolean): void {
       }
       const before = existsSync(file) ? readFileSync(file, "utf8") : "";
       if (now === before) return [];
-      if (!check) writeFileSync(file, now);
+      if (!check && now === "") rmSync(file);
+      else if (!check) writeFileSync(file, now);
       return check ? [`${folder}/exports.txt is not what the package exports:\n${difference(before, now)}`] : [];
     }),
   );

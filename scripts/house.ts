@@ -17,8 +17,8 @@ export interface Room {
   readonly imports: readonly string[];
   /** What they may import as types only. */
   readonly types?: readonly string[];
-  /** Runs anywhere and is driven by its arguments alone: no host, page, clock or chance. */
-  readonly pure?: true;
+  /** Is driven by what it is handed: reaches for no host, page, calendar or chance. `but` names what it may use all the same. */
+  readonly pure?: { readonly but: readonly string[] };
   /** May read the environment. */
   readonly environment?: true;
   /** May hold SQL. */
@@ -79,9 +79,9 @@ class House {
           ? undefined
           : `holds SQL ("${reference.text}"), which belongs to runtime/store`;
       case "global":
-        return room.pure === true
-          ? `uses ${reference.name}, and ${room.name} is pure: it has to be handed in`
-          : undefined;
+        return room.pure === undefined || room.pure.but.includes(reference.name)
+          ? undefined
+          : `uses ${reference.name}, and ${room.name} is pure: it has to be handed in`;
       case "import":
         return this.#problemWithImport(path, room, reference);
     }
