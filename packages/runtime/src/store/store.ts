@@ -51,6 +51,9 @@ export interface Store extends AsyncDisposable {
   /** A key that the Runtime made for itself (task ids, …), made with `make` at the first call ever. */
   secret(name: string, make: () => Uint8Array): Promise<Uint8Array>;
 
+  /** A read resolves with what is committed at that very moment, and signals of later changes come after it. */
+  readonly readsAreCurrent: boolean;
+
   /** The store's clock. */
   now(): number;
 }

@@ -156,7 +156,7 @@ export function createEngine(options: EngineOptions): Engine {
         const timer = setTimeout(onTime, timeoutMs);
         abort?.addEventListener("abort", onTime, { once: true });
         // It may have changed between the reading of `turn` and the listening.
-        look(false);
+        if (!store.readsAreCurrent) look(false);
       });
     },
 

@@ -86,8 +86,7 @@ export class Inbox {
   /** W3C traceparent of a trace that begins here. */
   #newTrace(): string {
     const { entropy } = this.#options;
-    const digits = entropy.hash(entropy.id());
-    return `00-${digits.slice(0, 32)}-${digits.slice(32, 48)}-01`;
+    return `00-${entropy.hex(16)}-${entropy.hex(8)}-01`;
   }
 
   async #reply(incoming: Incoming, taskId: string, message: StoredMessage, contentHash: string): Promise<TurnRecord> {

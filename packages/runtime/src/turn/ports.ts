@@ -28,6 +28,8 @@ export interface EngineLog {
 export interface Entropy {
   /** A new opaque id. */
   id(): string;
+  /** Random bytes, as lower-case hex. */
+  hex(bytes: number): string;
   /** 16 bytes or more that follow from `text` and a secret of the store, as lower-case hex: for what must be the same on every replay. */
   derive(text: string): string;
   /** Lower-case hex, without a secret: to compare contents. */

@@ -110,4 +110,6 @@ export interface Claim {
   readonly epoch: number;
   readonly turn: TurnRecord;
   readonly journal: readonly Entry[];
+  /** No earlier turn of the context is stored. */
+  readonly first: boolean;
 }

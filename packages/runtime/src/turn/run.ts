@@ -35,7 +35,6 @@ export type RunEnd =
 export interface RunOptions {
   readonly claim: Claim;
   readonly agent: Agent;
-  readonly earlier: readonly EarlierTurn[];
   readonly ports: EngineOptions;
 }
 
@@ -62,7 +61,8 @@ export class Run implements Running {
   leaseUntil: number;
   readonly agent: Agent;
   readonly ports: EngineOptions;
-  readonly earlier: readonly EarlierTurn[];
+  /** Earlier turns of the context. Set before the start. */
+  earlier: readonly EarlierTurn[] = [];
   readonly #epoch: number;
   readonly #replay = new Replay();
   readonly #abort = new AbortController();
@@ -100,9 +100,8 @@ export class Run implements Running {
   #timeout: ReturnType<typeof setTimeout> | undefined;
   #unlisten: (() => void) | undefined;
 
-  constructor({ claim, agent, earlier, ports }: RunOptions) {
+  constructor({ claim, agent, ports }: RunOptions) {
     this.agent = agent;
-    this.earlier = earlier;
     this.ports = ports;
     this.leaseUntil = performance.now() + ports.limits.leaseMs;
     this.#epoch = claim.epoch;

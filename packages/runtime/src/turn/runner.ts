@@ -30,6 +30,8 @@ export class Runner {
   /** A turn that may kill the process waits until nothing else runs, and nothing else begins meanwhile. */
   #alone = false;
   #claiming = false;
+  /** Due contexts were left for want of room: whoever ends makes some. */
+  #left = false;
   #claimAgain = false;
   #state: "new" | "started" | "stopped" = "new";
   #nap: ReturnType<typeof setTimeout> | undefined;
@@ -100,7 +102,8 @@ export class Runner {
     try {
       for (;;) {
         const busy = this.#runs.size + this.#reserved;
-        if (this.#state !== "started" || this.#room() === 0 || (this.#alone && busy > 0)) return;
+        this.#left = this.#room() === 0 || (this.#alone && busy > 0);
+        if (this.#state !== "started" || this.#left) return;
         const limit = this.#alone ? 1 : Math.min(claimLimit, this.#room());
         this.#reserved += limit;
         const claims = await store
@@ -151,22 +154,18 @@ export class Runner {
       }
       log.warn({ agent: agent.id, task: taskIds.encode(claim.turn) }, "A turn that processes died with runs alone.");
     }
-    // The place is taken before anything is awaited.
-    const place = new Run({ claim, agent, earlier: [], ports: this.#options });
-    this.#runs.add(place);
-    let run = place;
+    const run = new Run({ claim, agent, ports: this.#options });
+    this.#runs.add(run);
     try {
-      const earlier = await store.loadEarlier(claim.turn, earlierLimit);
-      if (earlier.length > 0) {
-        run = new Run({ claim, agent, earlier: earlier.map((turn) => this.#earlier(turn)), ports: this.#options });
-        this.#runs.delete(place);
-        this.#runs.add(run);
+      if (!claim.first) {
+        const earlier = await store.loadEarlier(claim.turn, earlierLimit);
+        run.earlier = earlier.map((turn) => this.#earlier(turn));
       }
       await this.#over(run, await run.start());
     } finally {
       this.#runs.delete(run);
       if (this.#alone && this.#runs.size === 0 && deaths === deathsBeforeAlone) this.#alone = false;
-      this.#claimSoon();
+      if (this.#left || this.#alone) this.#claimSoon();
     }
   }
 

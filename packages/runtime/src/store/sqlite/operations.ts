@@ -36,6 +36,7 @@ export type AcceptResult =
       readonly context: number;
       readonly turn: number;
       readonly state: "running" | "queued";
+      readonly newContext: boolean;
       /** 0: not claimed. */
       readonly epoch: number;
     }
@@ -162,7 +163,7 @@ export class Operations {
       args.extensionData,
     );
     if (args.digest !== null) this.#sql.addMessage.run(args.digest, context, turn, args.contentHash, args.forgetAt);
-    return { kind: "accepted", context, turn, state, epoch };
+    return { kind: "accepted", context, turn, state, newContext: known === undefined, epoch };
   }
 
   claimDue(args: { now: number; limit: number; leaseMs: number; node: string }): ClaimRow[] {

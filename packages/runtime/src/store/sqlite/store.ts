@@ -40,6 +40,7 @@ class SqliteStore implements Store {
   readonly #reader: Reader;
   readonly #signal: Signal;
   readonly #node = randomUUID();
+  readonly readsAreCurrent = true;
   readonly now: () => number;
   readonly keys: KeyStore;
 
@@ -102,7 +103,11 @@ class SqliteStore implements Store {
       view: {},
     };
     if (result.state === "running" && result.epoch === 0) this.#signal.due();
-    return { kind: "accepted", turn, claim: result.epoch > 0 ? { epoch: result.epoch, turn, journal: [] } : undefined };
+    return {
+      kind: "accepted",
+      turn,
+      claim: result.epoch > 0 ? { epoch: result.epoch, turn, journal: [], first: result.newContext } : undefined,
+    };
   }
 
   async findMessage(key: MessageKey) {
@@ -198,7 +203,7 @@ class SqliteStore implements Store {
 
   #claim(row: ClaimRow): Claim {
     const turn = this.#reader.turn(row)!;
-    return { epoch: row.epoch, turn, journal: turn.length === 0 ? [] : this.#reader.journal(row, 0) };
+    return { epoch: row.epoch, turn, journal: turn.length === 0 ? [] : this.#reader.journal(row, 0), first: false };
   }
 }
 

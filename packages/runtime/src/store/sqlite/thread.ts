@@ -51,8 +51,8 @@ export class WriterThread {
     if (this.#closed !== undefined) return Promise.reject(new StoreError("store.closed", "The store is closed."));
     return new Promise((resolve, reject) => {
       this.#queue.push({ operation: [name, args], resolve, reject });
-      // The first one of a batch waits for its neighbours of the same tick.
-      if (this.#queue.length === 1 && this.#inFlight === undefined) queueMicrotask(() => this.#send());
+      // The first one of a batch waits for what else this turn of the event loop brings.
+      if (this.#queue.length === 1 && this.#inFlight === undefined) setImmediate(() => this.#send());
     });
   }
 
