@@ -1,3 +1,22 @@
-/** Where progress events are kept and watched: the sink folder, and the hub. */
-export { dayOf, dayOfFile, daysBefore, eventsFileOf } from "./day.ts";
+/** Where progress events are kept and watched: the sink folder (append, read, follow, retention), and the hub. */
+export { checkSink, mend, STALE_MS } from "./checkup.ts";
+export type { Checkup, Finding } from "./checkup.ts";
+export { dayOf, daysBefore } from "./day.ts";
 export type { Day } from "./day.ts";
+export { FOLDER_VARIABLE, sinkFolder } from "./folder.ts";
+export { follow } from "./follow.ts";
+export type { FollowOptions } from "./follow.ts";
+export { Hub } from "./hub.ts";
+export type { HubEvent, HubFilter, HubOptions, Published } from "./hub.ts";
+export { SinkReader } from "./reader.ts";
+export type { Batch } from "./reader.ts";
+export { receiptClock } from "./receipt.ts";
+export { agentOfTask, sinkRecord } from "./record.ts";
+export type { SinkRecord } from "./record.ts";
+export { RETENTION_DAYS } from "./retention.ts";
+export { Runs } from "./runs.ts";
+export type { UsualDuration } from "./runs.ts";
+export { Sink } from "./sink.ts";
+export type { SinkOptions } from "./sink.ts";
+export { nextTrack } from "./track.ts";
+export type { Track } from "./track.ts";
