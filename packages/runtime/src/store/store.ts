@@ -43,8 +43,8 @@ export interface Store extends AsyncDisposable {
   /** Ended turns of the context that began before `key.turn`, oldest first, the last `limit`. */
   loadEarlier(key: TurnKey, limit: number): Promise<readonly TurnRecord[]>;
   listTurns(query: TurnQuery): Promise<TurnPage>;
-  /** Held turns of all subjects, oldest first: for operators. */
-  listHeld(limit: number): Promise<readonly TurnRecord[]>;
+  /** Turns of all subjects that need an operator, oldest first: held ones, and those with effects whose outcome is lost. */
+  listTroubled(limit: number): Promise<readonly TurnRecord[]>;
 
   readonly keys: KeyStore;
 

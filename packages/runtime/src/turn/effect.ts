@@ -209,7 +209,7 @@ export class EffectRunner {
     try {
       const context = { effect: true, rejected: (error: unknown) => this.#run.rejected(error) };
       const verify = async () => connection.verify({ signal: this.#run.signal });
-      connected = (await ports.asyncContext.run(context, verify)) === true;
+      connected = await ports.asyncContext.run(context, verify);
     } catch (error) {
       ports.log.warn(
         { error, task: ports.taskIds.encode(this.#run.record) },

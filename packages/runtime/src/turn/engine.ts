@@ -6,10 +6,12 @@ import type { ExtensionUri, Message } from "@nylorun/protocol";
 
 import type { Commit, TurnPage, TurnQuery } from "../store/store.ts";
 import { Inbox } from "./inbox.ts";
+import type { EffectEnded, EffectRetried } from "./journal.ts";
+import { resultOf } from "./json.ts";
 import type { EngineOptions } from "./ports.ts";
 import type { TurnKey, TurnRecord } from "./record.ts";
 import { Runner } from "./runner.ts";
-import { ended, released, stateOf } from "./view.ts";
+import { advance, ended, released, stateOf } from "./view.ts";
 
 /** Who asks, and whom. */
 export interface Scope {
@@ -24,6 +26,26 @@ export interface Incoming extends Scope {
   /** W3C trace context; made anew when the request had none. */
   readonly traceparent: string | undefined;
 }
+
+/** What an operator says of an effect whose outcome was lost (E9). */
+export type Resolution =
+  | { readonly outcome: "completed"; readonly value: unknown }
+  | { readonly outcome: "failed"; readonly message: string }
+  | { readonly outcome: "retry" };
+
+/** An operator asked for what cannot be done. */
+export class EngineError extends Error {
+  override readonly name = "EngineError";
+  readonly code: "effect.ended";
+
+  constructor(code: EngineError["code"], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Turns that need an operator, looked at in one go. */
+const troubledLimit = 1000;
 
 export interface Engine extends AsyncDisposable {
   start(): Promise<void>;
@@ -47,6 +69,15 @@ export interface Engine extends AsyncDisposable {
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<TurnRecord>;
 
+  /** Turns of everybody with effects whose outcome is lost, oldest first: for operators. */
+  lost(): Promise<readonly TurnRecord[]>;
+  /**
+   * Says what became of a lost effect, or lets it be tried once more: the old attempt may still be running. False when no such
+   * effect is lost.
+   *
+   * @throws EngineError `effect.ended`: a retry, and the turn has ended.
+   */
+  resolve(effectId: string, resolution: Resolution): Promise<boolean>;
   /** Held turns of everybody, oldest first: for operators. */
   held(): Promise<readonly TurnRecord[]>;
   /** Lets a held turn run again. False when it is not held. */
@@ -87,7 +118,8 @@ export function createEngine(options: EngineOptions): Engine {
 
   return {
     async start() {
-      for (const turn of await store.listHeld(1000)) {
+      for (const turn of await store.listTroubled(troubledLimit)) {
+        if (turn.state !== "held") continue;
         // New code may fit what the old did not, or serve what was not served (E5).
         const code = turn.view.held?.code;
         if (byId.has(turn.agent) && (code === "journal.diverged" || code === "agent.missing")) await this.release(turn);
@@ -142,7 +174,7 @@ export function createEngine(options: EngineOptions): Engine {
             },
             (error: unknown) => {
               over();
-              reject(error as Error);
+              reject(error);
             },
           );
         };
@@ -160,7 +192,30 @@ export function createEngine(options: EngineOptions): Engine {
       });
     },
 
-    held: () => store.listHeld(1000),
+    held: async () => (await store.listTroubled(troubledLimit)).filter(({ state }) => state === "held"),
+
+    lost: async () => (await store.listTroubled(troubledLimit)).filter(({ view }) => view.lost !== undefined),
+
+    async resolve(effectId, resolution) {
+      const turn = (await this.lost()).find(({ view }) => view.lost?.some(({ id }) => id === effectId));
+      if (turn === undefined) return false;
+      let found = false;
+      await change(turn, (current) => {
+        const effect = current.view.lost?.find(({ id }) => id === effectId);
+        found = effect !== undefined;
+        if (effect === undefined) return undefined;
+        const entry = resolved(effect.of, resolution, store.now());
+        const ongoing = !isTerminal(taskStateOf(current.state));
+        // What has ended stays ended (I5): there the resolution is for the record.
+        if (!ongoing && entry.kind === "retry")
+          throw new EngineError("effect.ended", "Its turn has ended: it cannot be tried again.");
+        const view = advance(current.view, entry, current.length, []);
+        if (!ongoing) return { from: [current.state], entries: [entry], view };
+        const state = current.state === "held" ? "held" : stateOf(view);
+        return { entries: [entry], view, state, statusChanged: true, then: { do: "wake" } };
+      });
+      return found;
+    },
 
     async release(key) {
       const turn = await store.loadTurn(key);
@@ -193,6 +248,23 @@ export function createEngine(options: EngineOptions): Engine {
 
     [Symbol.asyncDispose]: () => (stopped ??= runner.stop(0)),
   };
+}
+
+function resolved(of: number, resolution: Resolution, at: number): EffectEnded | EffectRetried {
+  switch (resolution.outcome) {
+    case "completed":
+      return { kind: "outcome", of, at, result: resultOf(resolution.value), resolved: true };
+    case "failed":
+      return {
+        kind: "outcome",
+        of,
+        at,
+        result: { error: { name: "Error", message: resolution.message } },
+        resolved: true,
+      };
+    case "retry":
+      return { kind: "retry", of, by: "operator" };
+  }
 }
 
 /** It has ended, or waits for its caller: what a blocking SendMessage waits for (A2A 1.0, section 3.2.2). */

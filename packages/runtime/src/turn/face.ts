@@ -11,7 +11,7 @@ import type {
   WaitOptions,
 } from "@nylorun/agents";
 
-import { EffectRunner } from "./effect.ts";
+import type { EffectRunner } from "./effect.ts";
 import type { InteractionOpened, Start, Totals } from "./journal.ts";
 import { createPlan } from "./plan.ts";
 import type { Run } from "./run.ts";

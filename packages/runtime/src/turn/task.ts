@@ -4,18 +4,20 @@
  * No extension data goes out that the request did not activate, wherever in the task it would sit: on the task, in the status,
  * in the history, on an artifact. What an agent keeps to itself (its journal, why a turn is held) is never in here (I10).
  */
-import { EXTENSIONS, joinMetadata, splitMetadata, taskStateOf } from "@nylorun/protocol";
+import { EXTENSION_URIS, EXTENSIONS, isTerminal, joinMetadata, splitMetadata, taskStateOf } from "@nylorun/protocol";
 import type {
   Artifact,
+  EffectsData,
+  ExtensionData,
   ExtensionUri,
   Message,
   Part,
   ProgressData,
   SendMessageResponse,
-  SplitMetadata,
   Struct,
   Task,
   TaskStatus,
+  TelemetryData,
 } from "@nylorun/protocol";
 
 import type { Said, TurnRecord } from "./record.ts";
@@ -85,9 +87,7 @@ function historyOf(record: TurnRecord, place: Place, length = Infinity): readonl
     taskId: place.taskId,
     role: "ROLE_USER",
     parts,
-    ...(metadata || extensions || extensionData
-      ? joinMetadata(split(metadata, extensions, extensionData), place.active)
-      : undefined),
+    ...carried({ metadata, extensions, data: extensionData }, place.active),
     ...(referenceTaskIds && { referenceTaskIds }),
   };
   if (view.history === undefined && view.reply === undefined) return [first];
@@ -97,13 +97,17 @@ function historyOf(record: TurnRecord, place: Place, length = Infinity): readonl
 }
 
 function messageOf(said: Said, place: Place): Message {
+  const { metadata, extensions } = said;
+  const data = said.interaction
+    ? { ...said.extensionData, [EXTENSIONS.interactions]: said.interaction }
+    : said.extensionData;
   return {
     messageId: said.id,
     contextId: place.contextId,
     taskId: place.taskId,
     role: said.by === "user" ? "ROLE_USER" : "ROLE_AGENT",
     parts: said.parts,
-    ...(said.metadata && joinMetadata(splitMetadata({ metadata: said.metadata }), place.active)),
+    ...carried({ metadata, extensions, data }, place.active),
   };
 }
 
@@ -114,16 +118,35 @@ function artifactOf(artifact: Artifact, active: ReadonlySet<ExtensionUri>): Arti
 }
 
 /** Extension data of a status update (wire.md): on the task in an answer, on the event in a push. */
-function metadataOf({ view }: TurnRecord, active: ReadonlySet<ExtensionUri>): Struct | undefined {
-  if (view.plan === undefined || !active.has(EXTENSIONS.progress)) return undefined;
-  const progress: ProgressData = { steps: view.plan };
-  return { [EXTENSIONS.progress]: progress };
+function metadataOf(record: TurnRecord, active: ReadonlySet<ExtensionUri>): Struct | undefined {
+  if (active.size === 0) return undefined;
+  const { plan, lost, totals } = record.view;
+  const data: ExtensionData = {
+    [EXTENSIONS.progress]: plan && ({ steps: plan } satisfies ProgressData),
+    [EXTENSIONS.effects]:
+      record.state === "uncertain" && lost?.[0] && ({ uncertain: lost[0].id } satisfies EffectsData),
+    [EXTENSIONS.telemetry]:
+      isTerminal(taskStateOf(record.state)) &&
+      ({ steps: 0, ...totals, traceId: record.traceparent.slice(3, 35) } satisfies TelemetryData),
+  };
+  const uris = EXTENSION_URIS.filter((uri) => active.has(uri) && data[uri]);
+  return uris.length === 0 ? undefined : Object.fromEntries(uris.map((uri) => [uri, data[uri]]));
 }
 
-function split(
-  metadata: Struct | undefined,
-  extensions: readonly string[] | undefined,
-  data: Struct | undefined,
-): SplitMetadata {
-  return { ...(metadata && { metadata }), ...(extensions && { extensions }), ...(data && { data }) };
+interface Carried {
+  readonly metadata?: Struct | undefined;
+  readonly extensions?: readonly string[] | undefined;
+  readonly data?: ExtensionData | undefined;
+}
+
+/** What a message carries beside its parts, of the active extensions alone. Most carry nothing. */
+function carried(
+  { metadata, extensions, data }: Carried,
+  active: ReadonlySet<ExtensionUri>,
+): Partial<Message> | undefined {
+  if (metadata === undefined && extensions === undefined && data === undefined) return undefined;
+  return joinMetadata(
+    { ...(metadata && { metadata }), ...(extensions && { extensions }), ...(data && { data }) },
+    active,
+  );
 }

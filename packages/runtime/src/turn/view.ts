@@ -164,7 +164,7 @@ function added(totals: TurnView["totals"], usage: Totals | undefined, steps: num
 export function dueAt(waits: readonly OpenWait[] | undefined, now: number): number | undefined {
   let due: number | undefined;
   for (const wait of waits ?? []) {
-    const at = isWait(wait) && wait.kind === "sleep" ? wait.until : whenInteraction(wait as InteractionOpened, now);
+    const at = isWait(wait) && wait.kind === "sleep" ? wait.until : whenInteraction(wait, now);
     if (at !== undefined && (due === undefined || at < due)) due = at;
   }
   return due;

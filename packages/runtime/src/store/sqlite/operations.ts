@@ -51,6 +51,8 @@ export interface CommitArgs {
   readonly from: readonly TurnState[] | null;
   readonly entries: readonly { readonly kind: string; readonly body: string }[] | null;
   readonly view: string | null;
+  /** 1 when the turn needs an operator; null: as before. */
+  readonly troubled: number | null;
   /** The view's own. */
   readonly waitsFor: WaitKind | null;
   readonly state: TurnState | null;
@@ -214,7 +216,16 @@ export class Operations {
     const state = args.state ?? row.state;
     const statusAt = args.statusChanged || state !== row.state ? now : row.status_at;
     const status = this.#status(args, row, state);
-    this.#sql.changeTurn.run(state, status, statusAt, length, args.view, args.forgive ? 0 : row.deaths, turn);
+    this.#sql.changeTurn.run(
+      state,
+      status,
+      statusAt,
+      length,
+      args.view,
+      args.troubled,
+      args.forgive ? 0 : row.deaths,
+      turn,
+    );
     if (args.message !== null && args.message.digest !== null) {
       this.#sql.addMessage.run(args.message.digest, context, turn, args.message.contentHash, args.message.forgetAt);
     }

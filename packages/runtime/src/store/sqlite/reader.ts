@@ -42,10 +42,10 @@ export class Reader {
     return rows.map((row) => turnOf(row as unknown as TurnRow)).toReversed();
   }
 
-  held(limit: number): TurnRecord[] {
-    const rows = this.#sql(
-      `SELECT ${turnColumns} FROM ${turnTables} WHERE t.state = 'held' ORDER BY t.turn LIMIT ?`,
-    ).all(limit);
+  troubled(limit: number): TurnRecord[] {
+    const rows = this.#sql(`SELECT ${turnColumns} FROM ${turnTables} WHERE t.troubled = 1 ORDER BY t.turn LIMIT ?`).all(
+      limit,
+    );
     return rows.map((row) => turnOf(row as unknown as TurnRow));
   }
 

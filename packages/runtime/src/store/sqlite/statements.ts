@@ -39,8 +39,9 @@ export const statements = {
     SELECT t.state, t.status, t.length, t.status_at, t.deaths, c.epoch, c.active, c.runner
     FROM turns t JOIN contexts c ON c.context = t.context
     WHERE t.turn = ? AND t.context = ?`,
-  changeTurn:
-    "UPDATE turns SET state = ?, status = ?, status_at = ?, length = ?, view = coalesce(?, view), deaths = ? WHERE turn = ?",
+  changeTurn: `UPDATE turns
+     SET state = ?, status = ?, status_at = ?, length = ?, view = coalesce(?, view), troubled = coalesce(?, troubled), deaths = ?
+     WHERE turn = ?`,
   findWaitsFor: "SELECT view ->> 'waitsFor' AS waitsFor FROM turns WHERE turn = ?",
   addEntry: "INSERT INTO journal (context, turn, seq, kind, body, at) VALUES (?, ?, ?, ?, ?, ?)",
 

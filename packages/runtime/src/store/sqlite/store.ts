@@ -135,6 +135,8 @@ class SqliteStore implements Store {
       entries: change.entries?.map((entry) => ({ kind: entry.kind, body: JSON.stringify(entry) })) ?? null,
       view: change.view === undefined ? null : JSON.stringify(change.view),
       waitsFor: change.view?.waitsFor ?? null,
+      troubled:
+        change.view === undefined ? null : Number(change.view.held !== undefined || change.view.lost !== undefined),
       state: change.state ?? null,
       statusChanged: change.statusChanged ?? false,
       forgive: change.forgive ?? false,
@@ -188,8 +190,8 @@ class SqliteStore implements Store {
     return this.#reader.page(query);
   }
 
-  async listHeld(limit: number) {
-    return this.#reader.held(limit);
+  async listTroubled(limit: number) {
+    return this.#reader.troubled(limit);
   }
 
   async secret(name: string, make: () => Uint8Array): Promise<Uint8Array> {

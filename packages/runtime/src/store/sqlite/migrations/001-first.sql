@@ -33,6 +33,7 @@ CREATE TABLE turns (
   created_at INTEGER NOT NULL,
   length INTEGER NOT NULL DEFAULT 0, -- of its journal
   deaths INTEGER NOT NULL DEFAULT 0, -- processes that died while they ran it
+  troubled INTEGER NOT NULL DEFAULT 0, -- 1: held, or with lost effects
   agent_version TEXT NOT NULL,
   traceparent TEXT NOT NULL,
   message TEXT NOT NULL, -- JSON, without extension data
@@ -42,7 +43,7 @@ CREATE TABLE turns (
 CREATE INDEX turns_context ON turns (context, turn);
 -- A list of all states merges its ranges: each change of a turn moves one entry, not two.
 CREATE INDEX turns_listed ON turns (scope, status, status_at, turn);
-CREATE INDEX turns_held ON turns (turn) WHERE state = 'held';
+CREATE INDEX turns_troubled ON turns (turn) WHERE troubled = 1;
 
 -- What a turn asked for and what came back, in the order in which it happened.
 CREATE TABLE journal (
