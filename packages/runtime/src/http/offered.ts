@@ -3,7 +3,10 @@ import { EXTENSIONS } from "@nylorun/protocol";
 import type { AgentExtension, ExtensionUri } from "@nylorun/protocol";
 
 const DESCRIPTIONS: { readonly [Uri in ExtensionUri]?: string } = {
+  [EXTENSIONS.interactions]: "Approvals, questions and connections that a task waits for, and their answers.",
+  [EXTENSIONS.effects]: "Which effect's outcome was lost, on a task that cannot go on without knowing.",
   [EXTENSIONS.progress]: "The agent's plan, up to 20 steps with a state each, on the task.",
+  [EXTENSIONS.telemetry]: "Steps, tokens, cost and the trace id, on a task that has ended.",
 };
 
 /** In the profile's order. */

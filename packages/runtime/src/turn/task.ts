@@ -11,6 +11,7 @@ import type {
   ExtensionData,
   ExtensionUri,
   Message,
+  OpenInteraction,
   Part,
   ProgressData,
   SendMessageResponse,
@@ -106,9 +107,19 @@ function messageOf(said: Said, place: Place): Message {
     contextId: place.contextId,
     taskId: place.taskId,
     role: said.by === "user" ? "ROLE_USER" : "ROLE_AGENT",
-    parts: said.parts,
+    parts: said.interaction ? promptParts(said.parts, said.interaction, place) : said.parts,
     ...carried({ metadata, extensions, data }, place.active),
   };
+}
+
+/** Who has no part in interactions/v1 reads that words do not answer this, and who can (A2A 1.0, section 7.6.1). */
+function promptParts(parts: readonly Part[], { kind }: OpenInteraction, place: Place): readonly Part[] {
+  if (kind === "question" || place.active.has(EXTENSIONS.interactions)) return parts;
+  const done = kind === "approval" ? "approve this" : "make this connection";
+  return [
+    ...parts,
+    { text: `A reply in words cannot ${done}. A person who is signed in can: nylorun answer ${place.taskId}` },
+  ];
 }
 
 function artifactOf(artifact: Artifact, active: ReadonlySet<ExtensionUri>): Artifact {
