@@ -16,6 +16,9 @@ import { parseArgs } from "node:util";
 const ROOT = dirname(import.meta.dirname);
 const TSC = join(ROOT, "node_modules/typescript/bin/tsc");
 
+/** What a command needs; a library runs wherever its own imports do. */
+const ENGINES_NODE = ">=24";
+
 interface Manifest {
   readonly name: string;
   readonly version: string;
@@ -126,6 +129,7 @@ function copyCommands({ source, out, manifest }: Package): void {
 function writeManifest(one: Package, built: readonly Package[]): void {
   const kept = Object.entries(one.manifest).filter(([key]) => !["private", "scripts", "devDependencies"].includes(key));
   const manifest: Record<string, unknown> = { ...Object.fromEntries(kept), files: readdirSync(one.out).toSorted() };
+  if (one.manifest.bin !== undefined) manifest["engines"] = { node: ENGINES_NODE };
   if (Array.isArray(one.manifest.sideEffects)) {
     manifest["sideEffects"] = one.manifest.sideEffects.map((path) => path.replace(/\.ts$/, ".js"));
   }
