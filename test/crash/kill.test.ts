@@ -33,6 +33,8 @@ describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 
   let diary: string;
   let key: string;
   let serving: Serving;
+  /** What follows a round that failed says nothing new. */
+  let failed = false;
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "nylorun-crash-"));
@@ -84,6 +86,8 @@ describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 
 
   for (let round = 0; round < rounds; round += 1) {
     test(`round ${round + 1}: every message has one task, and every task ends`, async (t) => {
+      if (failed) return t.skip("an earlier round failed");
+      failed = true;
       const messages = Array.from({ length: 200 }, (_, n) => someMessage(random, round, n));
       const known = tasks.size;
 
@@ -126,13 +130,13 @@ describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 
       await assertByApi(api, messages);
       assertByDatabase(messages);
       assertByDiary(messages);
+      failed = false;
     });
   }
 
-  test("after all of it, nothing is left over and the database is whole", async () => {
-    const listed = await (await client()).list();
-    assert.deepEqual(new Set(listed.map(({ id }) => id)), new Set(tasks.values()));
-    assert.equal(listed.length, tasks.size);
+  test("after all of it, nothing is left over and the database is whole", async (t) => {
+    if (failed) return t.skip("a round failed");
+    await assertListed(await client());
     assert.equal(readTurns(home).length, tasks.size);
     assertAtRest(home);
   });
@@ -165,8 +169,25 @@ describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 
         assert.deepEqual(asked, [messageId]);
       }),
     );
+    await assertListed(api);
+  }
+
+  /** The list is all tasks, each once, and no other. */
+  async function assertListed(api: Client): Promise<void> {
     const listed = (await api.list()).map(({ id }) => id);
-    assert.deepEqual(listed.toSorted(), [...tasks.values()].toSorted(), "the list is not all tasks, each once");
+    const known = new Set(tasks.values());
+    const seen = new Set(listed);
+    assert.deepEqual(
+      [...known].filter((id) => !seen.has(id)),
+      [],
+      "tasks that the list lacks",
+    );
+    assert.deepEqual(
+      listed.filter((id) => !known.has(id)),
+      [],
+      "tasks that nobody was told of",
+    );
+    assert.equal(listed.length, seen.size, "a task is listed twice");
   }
 
   function assertByDatabase(messages: readonly Message[]): void {
