@@ -151,11 +151,14 @@ export class EffectRunner {
       },
     };
     this.running++;
+    // The last moment at which this node can know that it still may (E7).
+    if (performance.now() >= this.#run.leaseUntil && !(await this.#run.mayAct())) {
+      this.running--;
+      return this.#run.pump();
+    }
     let result: EffectResult | undefined;
     let why: EffectLost["why"] = "unknown";
     try {
-      // The last moment at which this node can know that it still may (E7).
-      if (!this.#run.mayAct()) throw new Error("The lease has ended.");
       const context = { effect: true, rejected: (error: unknown) => this.#run.rejected(error) };
       const outcome = ports.asyncContext.run(context, () => invoke(run, effect));
       outcome.catch(() => undefined);

@@ -41,7 +41,11 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
   };
   const wait = (start: Start, options: WaitOptions, begin?: (at: number, isNew: boolean) => void): Promise<never> => {
     const { signal } = options;
-    if (signal?.aborted) return Promise.reject(signal.reason as Error);
+    if (signal?.aborted) {
+      const aborted = Promise.reject<never>(signal.reason as Error);
+      aborted.catch(() => undefined);
+      return aborted;
+    }
     return run.call(start, (at, isNew) => {
       begin?.(at, isNew);
       signal?.addEventListener("abort", () => run.endWait(at, { how: "withdrawn" }), { once: true });

@@ -11,7 +11,7 @@ import { AgentError, Cancelled, isRefusal, isReply } from "@nylorun/agents";
 import type { Agent, EarlierTurn, Turn } from "@nylorun/agents";
 import type { Artifact, PlanStep } from "@nylorun/protocol";
 
-import type { Committed, Then } from "../store/store.ts";
+import type { Commit, Committed, Then } from "../store/store.ts";
 import { EffectRunner } from "./effect.ts";
 import { createTurn } from "./face.ts";
 import { callName, isCompletion } from "./journal.ts";
@@ -38,6 +38,9 @@ export interface RunOptions {
   readonly ports: EngineOptions;
 }
 
+/** How long a write that failed waits before it is tried again: doubling, up to the longest. */
+const firstStorePauseMs = 20;
+const longestStorePauseMs = 2000;
 /** The shortest time between two writes that only show plan or progress (E15). */
 const snapshotEveryMs = 250;
 
@@ -51,6 +54,13 @@ interface Outgoing {
   readonly entry: Entry;
   /** Called when the entry is on disk, with its place. */
   readonly written?: (at: number) => void;
+}
+
+/** What is shown and was not written yet; undefined: nothing has changed. */
+interface Snapshot {
+  readonly plan: readonly PlanStep[] | undefined;
+  readonly progress: TurnView["progress"] | undefined;
+  readonly words: readonly Said[];
 }
 
 type Result = { readonly returned: unknown } | { readonly threw: unknown };
@@ -91,10 +101,11 @@ export class Run implements Running {
   #now: number;
   #plan: readonly PlanStep[] | undefined;
   #progress: TurnView["progress"];
-  #words: Said[] = [];
+  #words: readonly Said[] = [];
   #snapshotAt = 0;
   #snapshotDueNow = false;
   #snapshotTimer: ReturnType<typeof setTimeout> | undefined;
+  #graceTimer: ReturnType<typeof setTimeout> | undefined;
   #stallTimer: ReturnType<typeof setTimeout> | undefined;
   #wakeTimer: ReturnType<typeof setTimeout> | undefined;
   #timeout: ReturnType<typeof setTimeout> | undefined;
@@ -107,7 +118,6 @@ export class Run implements Running {
     this.#epoch = claim.epoch;
     this.#now = claim.turn.createdAt;
     this.#record = claim.turn;
-    this.#plan = claim.turn.view.plan;
     this.#replay.load(claim.journal);
     this.#effects = new EffectRunner(this);
   }
@@ -164,9 +174,21 @@ export class Run implements Running {
     return this.#now;
   }
 
-  /** Before this node's lease ends, by its own monotonic clock. */
-  mayAct(): boolean {
-    return performance.now() < this.leaseUntil;
+  /**
+   * Whether this node has the turn for sure: before its lease ends, by its own monotonic clock. After that it asks the store; an
+   * effect waits for the answer (E7).
+   */
+  async mayAct(): Promise<boolean> {
+    while (this.isOurs && performance.now() >= this.leaseUntil) {
+      const { store, limits } = this.ports;
+      const asked = performance.now();
+      const held = { context: this.#record.context, epoch: this.#epoch };
+      const lost = await store.renew([held], limits.leaseMs).catch(() => undefined);
+      if (lost === undefined) await pause(firstStorePauseMs);
+      else if (lost.length > 0) this.lost();
+      else this.leaseUntil = asked + limits.leaseMs;
+    }
+    return this.isOurs;
   }
 
   /** Runs the function until there is no more to do. Never rejects. */
@@ -207,6 +229,7 @@ export class Run implements Running {
   /** Asks for something that is journaled. What it comes to is settled when it is its turn. */
   call(start: Start, begin?: (at: number, isNew: boolean) => void): Promise<unknown> {
     const promise = new Promise<unknown>((resolve, reject) => {
+      if (this.#timeUp.signal.aborted) return;
       if (this.#dropped) return this.#parked ? this.reportLate(`it called turn.${callName(start)}`) : undefined;
       if (this.#cancelled) return reject(new Cancelled("The task was cancelled."));
       this.meet(start, (at, isNew) => {
@@ -226,6 +249,7 @@ export class Run implements Running {
    * @throws AgentError `turn.unjournaled`.
    */
   meet(start: Start, met?: (at: number, isNew: boolean) => void): void {
+    if (this.#timeUp.signal.aborted) return;
     const call = this.#inStep ? { ...start, after: this.#replay.delivered } : start;
     const found = this.#replay.meet(call);
     switch (found.met) {
@@ -303,13 +327,15 @@ export class Run implements Running {
 
   /** Said inside an effect: shown, but no entry. */
   showWords(text: string): void {
-    this.#words.push({ by: "agent", id: this.ports.entropy.id(), parts: [{ text }] });
+    this.#words = [...this.#words, { by: "agent", id: this.ports.entropy.id(), parts: [{ text }] }];
     this.#snapshot();
   }
 
   /** Something that this run waited for has happened: an effect came back, a write is on disk. */
   pump(): void {
-    if (this.#over || this.#stepping || this.#writing) return;
+    if (this.#over) return;
+    if (this.#cancelled || this.#lost) return this.#drained();
+    if (this.#stepping || this.#writing) return;
     if (this.#outgoing.length > 0) return void this.#flush();
     if (this.#holding !== undefined) return void this.#hold();
     if (this.#dropped) return this.#drained();
@@ -486,6 +512,7 @@ export class Run implements Running {
     for (const settler of this.#settlers.values()) settler.reject(cancelled);
     this.#settlers.clear();
     this.#outgoing = [];
+    this.#graceTimer = setTimeout(() => this.#outOfGrace(), this.ports.limits.cancelGraceMs);
     this.#drained();
   }
 
@@ -496,7 +523,16 @@ export class Run implements Running {
     this.#drop();
     this.#abort.abort(new Error("This node has lost the turn."));
     this.#outgoing = [];
+    this.#graceTimer = setTimeout(() => this.#outOfGrace(), this.ports.limits.cancelGraceMs);
     this.#drained();
+  }
+
+  /** What does not heed its signal does not keep its place for ever. */
+  #outOfGrace(): void {
+    const { taskIds, log } = this.ports;
+    const fields = { agent: this.agent.id, task: taskIds.encode(this.#record) };
+    log.warn(fields, "The function of a turn that was taken from it still runs; it is waited for no longer.");
+    this.#finished({ kind: "lost" });
   }
 
   #drained(): void {
@@ -514,7 +550,7 @@ export class Run implements Running {
     if (this.#over) return;
     this.#over = true;
     this.#unlisten?.();
-    for (const timer of [this.#timeout, this.#snapshotTimer, this.#wakeTimer]) clearTimeout(timer);
+    for (const timer of [this.#timeout, this.#snapshotTimer, this.#wakeTimer, this.#graceTimer]) clearTimeout(timer);
     this.#clearStall();
     this.#end.resolve(end);
   }
@@ -606,16 +642,17 @@ export class Run implements Running {
     this.#writing = true;
     try {
       let waiting = batch;
-      for (;;) {
+      for (let failures = 0; ;) {
         const { length } = this.#record;
         const entries = waiting.map(({ entry }) => entry);
-        const known = [...(waiting.length > 0 ? this.#replay.entries : []), ...entries];
+        const known = entries.length === 0 ? entries : [...this.#replay.entries, ...entries];
         const before = this.#record.view;
         const advanced = entries.reduce((view, entry, index) => advance(view, entry, length + index, known), before);
-        const view = change(this.#withSnapshot(advanced));
+        const shown = this.#snapshotNow();
+        const view = change(withSnapshot(advanced, shown));
         const nextState = state ?? stateOf(view);
-        const statusChanged = view.status !== before.status;
-        const result = await this.ports.store.commit({
+        const statusChanged = view.status?.id !== before.status?.id;
+        const result = await this.#tryCommit({
           key: this.#record,
           length,
           epoch: this.#epoch,
@@ -625,10 +662,17 @@ export class Run implements Running {
           statusChanged,
           ...(then && { then }),
         });
+        if (result === undefined) {
+          // The store is down, or full: what was asked for waits until it is not.
+          await pause(Math.min(longestStorePauseMs, firstStorePauseMs * 2 ** failures++));
+          if (this.#over || this.#cancelled || this.#dropped) return undefined;
+          continue;
+        }
         if (result.kind === "committed") {
-          const statusAt =
-            statusChanged || nextState !== this.#record.state ? this.ports.store.now() : this.#record.statusAt;
+          const changed = statusChanged || nextState !== this.#record.state;
+          const statusAt = changed ? this.ports.store.now() : this.#record.statusAt;
           this.#record = { ...this.#record, length: result.length, view, state: nextState, statusAt };
+          if (shown !== undefined) this.#snapshotWritten(shown);
           for (const { entry, written } of waiting) {
             const at = this.#replay.append(entry);
             written?.(at);
@@ -645,14 +689,19 @@ export class Run implements Running {
         if (then !== undefined) return result;
         waiting = waiting.filter(({ entry }) => entry.kind !== "end" || !this.#replay.hasEnded(entry.of));
       }
-    } catch (error) {
-      const { taskIds, log } = this.ports;
-      log.error({ error, task: taskIds.encode(this.#record) }, "A turn could not be written; it will be resumed.");
-      this.lost();
-      return undefined;
     } finally {
       this.#writing = false;
       this.#readOnce();
+    }
+  }
+
+  async #tryCommit(change: Commit): Promise<Committed | undefined> {
+    try {
+      return await this.ports.store.commit(change);
+    } catch (error) {
+      const { taskIds, log } = this.ports;
+      log.error({ error, task: taskIds.encode(this.#record) }, "A turn could not be written; trying again.");
+      return undefined;
     }
   }
 
@@ -679,22 +728,22 @@ export class Run implements Running {
   }
 
   #snapshotDirty(): boolean {
-    const { view } = this.#record;
-    return this.#words.length > 0 || this.#plan !== view.plan || (this.#progress ?? view.progress) !== view.progress;
+    return this.#words.length > 0 || this.#plan !== undefined || this.#progress !== undefined;
   }
 
-  #withSnapshot(view: TurnView): TurnView {
-    // Muted until replay has caught up: what is recorded is further on.
-    if (!this.#snapshotDirty() || this.#replay.behind) return view;
-    const words = this.#words.reduce(said, view);
-    this.#words = [];
+  /** What is to be written along. Nothing until replay has caught up: what is recorded is further on. */
+  #snapshotNow(): Snapshot | undefined {
+    if (!this.#snapshotDirty() || this.#replay.behind) return undefined;
+    return { plan: this.#plan, progress: this.#progress, words: this.#words };
+  }
+
+  /** What is on disk need not be written again; what has changed since must. */
+  #snapshotWritten({ plan, progress, words }: Snapshot): void {
+    if (this.#plan === plan) this.#plan = undefined;
+    if (this.#progress === progress) this.#progress = undefined;
+    this.#words = this.#words.slice(words.length);
     this.#snapshotAt = Date.now();
     this.#snapshotDueNow = false;
-    return {
-      ...words,
-      ...(this.#plan && { plan: this.#plan }),
-      ...(this.#progress && { progress: this.#progress }),
-    };
   }
 
   // Timers for what is due while the run stays in memory.
@@ -718,6 +767,16 @@ export class Run implements Running {
 }
 
 class OutOfTime extends Error {}
+
+function withSnapshot(view: TurnView, snapshot: Snapshot | undefined): TurnView {
+  if (snapshot === undefined) return view;
+  const { plan, progress, words } = snapshot;
+  return { ...words.reduce(said, view), ...(plan && { plan }), ...(progress && { progress }) };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
 
 function unjournaled(call: Start, why: "no key" | "key used"): AgentError {
   const name = `turn.${callName(call)}`;
