@@ -19,10 +19,14 @@ const LONGEST_REASON = 300;
  * @param files Relative to `cwd`, or absolute.
  * @throws RuntimeError `agents.invalid`, `agents.duplicate`: which file, and why.
  */
-export async function loadAgents(files: readonly string[], cwd: string): Promise<readonly Agent[]> {
+export async function loadAgents(
+  files: readonly string[],
+  cwd: string,
+  { patienceMs = PATIENCE }: { readonly patienceMs?: number } = {},
+): Promise<readonly Agent[]> {
   const found = new Map<string, { readonly agent: Agent; readonly file: string }>();
   for (const file of files) {
-    for (const agent of await loadFile(file, resolve(cwd, file))) {
+    for (const agent of await loadFile({ file, path: resolve(cwd, file), patienceMs })) {
       const earlier = found.get(agent.id);
       if (earlier?.agent === agent) continue;
       if (earlier !== undefined) throw duplicate(agent.id, earlier.file, file);
@@ -47,14 +51,19 @@ export function checkAgents(agents: readonly Agent[]): void {
   }
 }
 
-async function loadFile(file: string, path: string): Promise<readonly Agent[]> {
+async function loadFile(options: {
+  readonly file: string;
+  readonly path: string;
+  readonly patienceMs: number;
+}): Promise<readonly Agent[]> {
+  const { file, path, patienceMs } = options;
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) throw new RuntimeError("agents.invalid", `${file}: there is no such file.`);
   if (stat.isDirectory()) throw new RuntimeError("agents.invalid", `${file} is a folder. Name the files in it.`);
 
   let exported: Record<string, unknown>;
   try {
-    exported = (await withinPatience(import(pathToFileURL(path).href))) as Record<string, unknown>;
+    exported = (await within(patienceMs, import(pathToFileURL(path).href))) as Record<string, unknown>;
   } catch (error) {
     throw new RuntimeError("agents.invalid", `${file} does not load: ${reason(error, path)}`, { cause: error });
   }
@@ -65,10 +74,10 @@ async function loadFile(file: string, path: string): Promise<readonly Agent[]> {
   return [...agents];
 }
 
-async function withinPatience<T>(loading: Promise<T>): Promise<T> {
+async function within<T>(patienceMs: number, loading: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   // The timer also keeps the process from ending silently when nothing else would wake the file up.
-  const timer = setTimeout(() => reject(new Error(`it is not done after ${PATIENCE / 1000} s`)), PATIENCE);
+  const timer = setTimeout(() => reject(new Error(`it is not done after ${patienceMs / 1000} s`)), patienceMs);
   try {
     return await Promise.race([loading, promise]);
   } finally {

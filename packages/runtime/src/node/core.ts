@@ -10,9 +10,7 @@ import { openSqliteStore } from "../store/sqlite/store.ts";
 import type { Store } from "../store/store.ts";
 import { createEngine } from "../turn/engine.ts";
 import type { Engine } from "../turn/engine.ts";
-import type { Running } from "../turn/ports.ts";
 import type { TaskIds } from "../turn/task-id.ts";
-import { createAsyncContext } from "./async-context.ts";
 import { createEntropy } from "./entropy.ts";
 import type { Home } from "./home.ts";
 import type { Log } from "./log.ts";
@@ -20,6 +18,7 @@ import { createOperations } from "./operations.ts";
 import type { Operations } from "./operations.ts";
 import { misfit } from "./schema.ts";
 import type { Settings } from "./settings.ts";
+import { asyncContext } from "./unheard.ts";
 
 export interface CoreOptions {
   readonly home: Home;
@@ -53,7 +52,6 @@ export async function openCore({ home, settings, agents: loading, log }: CoreOpt
   const store = await opening;
   const taskIds = createTaskIds(await store.secret("task-id", () => randomBytes(TASK_ID_KEY_BYTES)));
   const entropy = createEntropy(await store.secret("turn-seed", () => randomBytes(32)));
-  const asyncContext = createAsyncContext<Running>();
   const limits = settings;
   const engine = opened.use(
     createEngine({ store, signal, agents, taskIds, log, limits, entropy, asyncContext, misfit }),

@@ -16,6 +16,8 @@ import { createLog } from "./log.ts";
 import type { Log } from "./log.ts";
 import { checkSettings } from "./settings.ts";
 import type { Settings, SomeSettings } from "./settings.ts";
+import { nearest } from "./spelling.ts";
+import { hearRejections } from "./unheard.ts";
 
 export interface RuntimeOptions extends SomeSettings {
   /** What is served; each with an id of its own. */
@@ -69,6 +71,7 @@ export async function openRuntime(options: {
   const { settings, log } = options;
   checkPublicUrl(settings);
   await using opened = new AsyncDisposableStack();
+  opened.use(hearRejections());
   const home = opened.use(await takeHome(settings.home, { purpose: "serve", patienceMs: HOME_PATIENCE }));
   // The app's modules load while the store opens on its own thread.
   const [core, { createApp }] = await Promise.all([
@@ -76,6 +79,7 @@ export async function openRuntime(options: {
     import("../http/app.ts"),
   ]);
   opened.use(core);
+  checkDefaultAgent(settings, core.agents);
 
   // The app says in cards where it is, which the socket decides; what comes in before that waits.
   const app = Promise.withResolvers<Fetch>();
@@ -127,6 +131,14 @@ function checked(authenticate: Authenticate | undefined): Authenticate | undefin
     if (principal?.role === "subject") checkSubject(principal.subject);
     return principal;
   };
+}
+
+function checkDefaultAgent({ defaultAgent }: Settings, agents: readonly Agent[]): void {
+  const ids = agents.map(({ id }) => id);
+  if (defaultAgent === undefined || ids.includes(defaultAgent)) return;
+  const near = nearest(defaultAgent, ids);
+  const hint = near === undefined ? `There are ${ids.join(", ")}.` : `Did you mean "${near}"?`;
+  throw new RuntimeError("setting.invalid", `The default agent "${defaultAgent}" is none of those served. ${hint}`);
 }
 
 /** Cards must say where to call, and "any address" is none. */

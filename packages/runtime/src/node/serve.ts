@@ -4,6 +4,7 @@ import { createLog } from "./log.ts";
 import { openRuntime } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Settings } from "./settings.ts";
+import { failItsTurn } from "./unheard.ts";
 
 /**
  * A second signal ends the process at once; but npm passes on a Ctrl-C that the terminal has sent us as well, so what comes
@@ -28,15 +29,28 @@ export interface ServeOptions {
  */
 export async function serve({ settings, files, cwd, announce }: ServeOptions): Promise<NodeJS.Signals> {
   const log = createLog(settings.logLevel);
-  const signalled = nextSignal();
-  process.on("uncaughtException", (error, origin) => {
-    // Whatever was accepted is stored (I1); a process in an unknown state must not go on.
-    log.error({ error, origin }, "The process ends because of an error that nobody caught.");
-    process.exit(1);
+  let serves = false;
+  const signalled = nextSignal(() => serves);
+  process.on("uncaughtException", (error) => {
+    if (!failItsTurn(error)) {
+      // Whatever was accepted is stored (I1); a process in an unknown state must not go on.
+      log.error({ error }, "The process ends because of an error that nobody caught.");
+      process.exit(1);
+    }
+    log.warn({ error }, "An agent's code threw where nobody catches: its turn fails, if it has not ended.");
+  });
+  process.on("unhandledRejection", (error) => {
+    if (!failItsTurn(error)) log.error({ error }, "A promise was rejected, and nobody awaits it.");
+    else
+      log.warn(
+        { error },
+        "An agent's code rejected a promise that nobody awaits: its turn fails, if it has not ended.",
+      );
   });
   const agents = loadAgents(files, cwd);
   agents.catch(() => undefined); // The home is taken first; then it is awaited.
   const runtime = await openRuntime({ settings, agents, log });
+  serves = true;
   await announce(runtime);
   const signal = await signalled;
   log.info({ signal }, "Stopping: running turns are given their time, the rest is resumed at the next start.");
@@ -44,8 +58,8 @@ export async function serve({ settings, files, cwd, announce }: ServeOptions): P
   return signal;
 }
 
-/** The first SIGTERM or SIGINT. A second one ends the process at once. */
-function nextSignal(): Promise<NodeJS.Signals> {
+/** The first SIGTERM or SIGINT. A second one ends the process at once, and so does the first when there is nothing to stop yet. */
+function nextSignal(serves: () => boolean): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let first: number | undefined;
   for (const [signal, number] of [
@@ -54,7 +68,7 @@ function nextSignal(): Promise<NodeJS.Signals> {
   ] as const) {
     process.on(signal, () => {
       first ??= performance.now();
-      if (performance.now() - first > SAME_WISH) process.exit(128 + number);
+      if (!serves() || performance.now() - first > SAME_WISH) process.exit(128 + number);
       resolve(signal);
     });
   }

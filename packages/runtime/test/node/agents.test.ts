@@ -77,6 +77,14 @@ describe("files of agents", () => {
     );
   });
 
+  it("are refused when they are not done loading in time", async () => {
+    const file = write("hangs.ts", "await new Promise(() => {});");
+    await assert.rejects(
+      loadAgents([file], folder, { patienceMs: 200 }),
+      invalid("hangs.ts does not load: it is not done after 0.2 s."),
+    );
+  });
+
   it("are refused when a definition is wrong, in the definition's own words", async () => {
     const file = write("wrong.ts", `export default ${define("Wrong One")};`);
     assert.deepEqual(

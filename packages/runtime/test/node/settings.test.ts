@@ -62,6 +62,7 @@ describe("settings", () => {
       ["turnTimeoutMs", "--turn-timeout-ms", "NYLORUN_TURN_TIMEOUT_MS", "3600000"],
       ["cancelGraceMs", "--cancel-grace-ms", "NYLORUN_CANCEL_GRACE_MS", "10000"],
       ["leaseMs", "--lease-ms", "NYLORUN_LEASE_MS", "15000"],
+      ["replayStallMs", "--replay-stall-ms", "NYLORUN_REPLAY_STALL_MS", "30000"],
       ["stopGraceMs", "--stop-grace-ms", "NYLORUN_STOP_GRACE_MS", "10000"],
       ["logLevel", "--log-level", "NYLORUN_LOG_LEVEL", "info"],
     ]);
