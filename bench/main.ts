@@ -13,8 +13,10 @@ export interface BenchOptions {
 }
 
 const benchmarks: Readonly<Record<string, () => Promise<{ run(options: BenchOptions): Promise<void> }>>> = {
+  progress: () => import("./progress.ts"),
   send: () => import("./send.ts"),
   start: () => import("./start.ts"),
+  widget: () => import("./widget.ts"),
 };
 
 const { values, positionals } = parseArgs({

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 export interface Launch {
@@ -51,8 +52,16 @@ export class Server implements AsyncDisposable {
     }
   }
 
-  get pid(): number {
-    return this.#process.pid ?? 0;
+  /** Processor time that it has used, in all its threads, in seconds. Only Linux tells; elsewhere NaN. */
+  cpuSeconds(): number {
+    try {
+      // After the name, which may hold anything but ends with the last ")": fields 14 and 15 of proc(5), in 1/100 s.
+      const stat = readFileSync(`/proc/${this.#process.pid}/stat`, "utf8");
+      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      return (Number(fields[11]) + Number(fields[12])) / 100;
+    } catch {
+      return Number.NaN;
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
