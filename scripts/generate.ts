@@ -2,22 +2,24 @@
  * `npm run generate`: writes every generated file of the repository. With `--check` it writes none, names those that are not
  * what their generator makes, and exits with 1.
  *
- * A generator is a function that returns the files it makes, by absolute path. Files in a folder called `generated` that no
- * generator makes are stale too, and are removed.
+ * A package's generator is `packages/<name>/scripts/generate.ts`: it exports `generate`, which returns the files it makes by
+ * absolute path. Files in a folder called `generated` that no generator makes are stale too, and are removed.
  */
-import { existsSync } from "node:fs";
+import { existsSync, globSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 
-import { generate as generateProtocol } from "../packages/protocol/scripts/generate.ts";
-
-type Generator = () => Promise<ReadonlyMap<string, string>>;
-
-const GENERATORS: Readonly<Record<string, Generator>> = {
-  protocol: generateProtocol,
-};
+interface Generator {
+  readonly generate: () => Promise<ReadonlyMap<string, string>>;
+}
 
 const ROOT = resolve(import.meta.dirname, "..");
+
+async function runGenerator(path: string): Promise<ReadonlyMap<string, string>> {
+  const { generate } = (await import(pathToFileURL(join(ROOT, path)).href)) as Generator;
+  return await generate();
+}
 
 async function readIfThere(path: string): Promise<string | undefined> {
   return existsSync(path) ? await readFile(path, "utf8") : undefined;
@@ -36,7 +38,9 @@ async function leftOver(files: ReadonlyMap<string, string>): Promise<string[]> {
 
 async function main(): Promise<void> {
   const check = process.argv.includes("--check");
-  const made = await Promise.all(Object.values(GENERATORS).map(async (generate) => await generate()));
+  const made = await Promise.all(
+    globSync("packages/*/scripts/generate.ts", { cwd: ROOT }).toSorted().map(runGenerator),
+  );
   const files = new Map(made.flatMap((one) => one.entries().toArray()));
   const stale: string[] = [];
   for (const [path, content] of files) {

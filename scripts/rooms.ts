@@ -166,7 +166,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: "scripts",
     at: ["scripts"],
-    imports: ["node:*", "typescript", "package scripts"],
+    imports: ["node:*", "typescript"],
     environment: true,
     loads: true,
     development: true,
