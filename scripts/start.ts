@@ -20,20 +20,22 @@ async function announce(runtime: Runtime): Promise<void> {
     const key = await runtime.addKey({ role: "subject", subject: "local" });
     writeFileSync(file, `${key}\n`, { mode: 0o600 });
   }
-  const shown = relative(process.cwd(), file);
+  // Where `npm start` was typed is where the call will be pasted.
+  const near = relative(process.env["INIT_CWD"] ?? process.cwd(), file);
+  const shown = near.startsWith("..") ? file : near;
   const bold = (text: string) => styleText("bold", text);
-  const agents = runtime.agents.map(({ id, description }) => `    ${bold(id)}  ${description}\n`);
   process.stdout.write(`
-  Nylorun serves at ${bold(runtime.url)}, your key is in ${bold(shown)}
+  Nylorun serves ${runtime.agents.map(({ id }) => bold(id)).join(", ")} at ${bold(runtime.url)}
+  Your key is in ${bold(shown)}
 
-${agents.join("")}
   Try it:
 
 curl -s ${runtime.url}/v1/a2a/agents/echo/ \\
   -H "Authorization: Bearer $(cat '${shown}')" \\
   -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' \\
   -d '{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message":
-       {"messageId": "'$(date +%s)'", "role": "ROLE_USER", "parts": [{"text": "Hello"}]}}}'
+       {"messageId": "'$(date +%s)'", "role": "ROLE_USER",
+        "parts": [{"text": "Hello"}]}}}'
 
   Ctrl-C stops it.
 `);
