@@ -126,7 +126,7 @@ export const ROOMS: readonly Room[] = [
     imports: [PROTOCOL, "@nylorun/progress", "@nylorun/widget", "@modelcontextprotocol/*", "node:*"],
     environment: true,
   },
-  { name: "widget", at: ["packages/widget/src"], imports: [PROTOCOL] },
+  { name: "widget", at: ["packages/widget/src"], imports: [PROTOCOL], types: ["react"] },
   {
     name: "dashboard",
     at: ["packages/dashboard/src"],

@@ -2,7 +2,7 @@ import { nextShown } from "@nylorun/protocol";
 import type { ProgressEvent } from "@nylorun/protocol";
 
 import { Announcer } from "./announcer.ts";
-import { FIELDS } from "./fields.ts";
+import { attributeOf, FIELDS } from "./fields.ts";
 import { filling, PARTS, SKELETON, SVG } from "./skeleton.ts";
 import type { Filling, Node } from "./skeleton.ts";
 import { STYLE } from "./style.ts";
@@ -25,7 +25,7 @@ const GLOW_MS = 900;
  * one comes, and if it wants ages to be shown, `now` once in a while.
  */
 export class AgentProgress extends Base {
-  static readonly observedAttributes = [...FIELDS.map(([attribute]) => attribute), "label", "quiet", "size"];
+  static readonly observedAttributes = [...FIELDS.map(attributeOf), "label", "quiet", "size"];
 
   #event: ProgressEvent | null = null;
   #now: number | null = null;
@@ -35,6 +35,8 @@ export class AgentProgress extends Base {
   readonly #parts = new Map<string, Element>();
   #filled: Filling | undefined;
   #updating = false;
+  #fill = 0;
+  #events = 0;
   #glowedAt = -Infinity;
   #turns = 0;
 
@@ -50,6 +52,7 @@ export class AgentProgress extends Base {
     const same = event?.task_id === shown?.task_id;
     if (!same) this.#announcer.reset();
     this.#event = event && nextShown(same ? shown : undefined, event);
+    this.#events += 1;
     const now = performance.now();
     if (now - this.#glowedAt >= GLOW_MS) {
       this.#glowedAt = now;
@@ -123,14 +126,19 @@ export class AgentProgress extends Base {
     });
     const last = this.#filled;
     const next = filling(view, this.getAttribute("size") === "compact");
-    for (const name in next) {
+    for (const [name, values] of Object.entries(next)) {
       const part = this.#parts.get(name);
-      for (const key in next[name]) {
-        const value = next[name]![key];
-        if (part !== undefined && value !== undefined && last?.[name]![key] !== value) write(part, key, value);
+      for (const [key, value] of Object.entries(values)) {
+        if (part !== undefined && last?.[name]![key] !== value) write(part, key, value);
       }
     }
-    (this.#parts.get("fill") as HTMLElement | undefined)?.style.setProperty("--p", `${view.fill}`);
+    const base = this.#parts.get("base")!;
+    // A small step needs no transition to be followed, and many bars that take many small ones could not afford it.
+    const leaps = Math.abs(view.fill - this.#fill) > 2;
+    if (base.hasAttribute("data-leap") !== leaps) base.toggleAttribute("data-leap", leaps);
+    (this.#parts.get("fill") as HTMLElement).style.setProperty("--p", `${(this.#fill = view.fill)}`);
+    if (view.status === "running")
+      this.#parts.get("shape")!.setAttribute("transform", `rotate(${this.#events * 45} 8 8)`);
     if (last !== undefined && last["stage"]!["text"] !== view.stage) this.#alternate("data-tick");
     this.#filled = next;
     const said = this.#announcer.next(view, this.#words, performance.now());
@@ -140,8 +148,8 @@ export class AgentProgress extends Base {
   /** The event of the simple case. */
   #attributes(): LooseEvent {
     const event: Record<string, unknown> = {};
-    for (const [attribute, field] of FIELDS) {
-      const value = this.getAttribute(attribute);
+    for (const field of FIELDS) {
+      const value = this.getAttribute(attributeOf(field));
       event[field] =
         value !== null && (field === "percent" || field === "eta_seconds") ? Number.parseFloat(value) : value;
     }
@@ -164,10 +172,14 @@ function grow([name, tag, attributes = {}, children = []]: Node): Element {
 }
 
 function write(element: Element, key: string, value: string | null): void {
+  const text = element.firstChild;
   if (key !== "text") {
     if (value === null) element.removeAttribute(key);
     else element.setAttribute(key, value);
   }
   // A live region that gets the text that it has would say it again.
-  else if (element.textContent !== value) element.textContent = value;
+  else if (element.textContent !== value) {
+    if (text === null) element.textContent = value;
+    else text.nodeValue = value;
+  }
 }

@@ -1,13 +1,17 @@
 import type { ProgressEvent } from "@nylorun/protocol";
 
-/** The attributes of the simple case, and the field of the event that each stands for. */
-export const FIELDS: readonly (readonly [attribute: string, field: keyof ProgressEvent])[] = [
-  ["task-id", "task_id"],
-  ["percent", "percent"],
-  ["eta-seconds", "eta_seconds"],
-  ["stage", "stage"],
-  ["status", "status"],
-  ["timestamp", "timestamp"],
-  ["agent", "agent"],
-  ["message", "message"],
-];
+/** The fields of an event that attributes can give: `task-id` for `task_id`, and so on. */
+export const FIELDS = [
+  "task_id",
+  "percent",
+  "eta_seconds",
+  "stage",
+  "status",
+  "timestamp",
+  "agent",
+  "message",
+] as const satisfies readonly (keyof ProgressEvent)[];
+
+export function attributeOf(field: string): string {
+  return field.replace("_", "-");
+}

@@ -4,7 +4,7 @@
  */
 import type { ProgressEvent } from "@nylorun/protocol";
 
-import { FIELDS } from "./fields.ts";
+import { attributeOf, FIELDS } from "./fields.ts";
 import { filling, PARTS, SKELETON } from "./skeleton.ts";
 import type { Attributes, Filling, Node } from "./skeleton.ts";
 import { STYLE } from "./style.ts";
@@ -24,7 +24,7 @@ export interface MarkupOptions {
 export function markup(event: ProgressEvent, { label, size = "full", quiet, nonce }: MarkupOptions = {}): string {
   const view = viewOf(event, { words: ENGLISH, now: undefined, label: label ?? "" });
   const host: Record<string, string | null> = { label: label ?? null, size, quiet: quiet === true ? "" : null };
-  for (const [attribute, field] of FIELDS) host[attribute] = event[field] == null ? null : String(event[field]);
+  for (const field of FIELDS) host[attributeOf(field)] = event[field] == null ? null : String(event[field]);
   const style = `<style${write({ nonce: nonce ?? null })}>${STYLE}#fill{--p:${view.fill}}</style>`;
   const tree = element(SKELETON, filling(view, size === "compact"));
   return `<agent-progress${write(host)}><template shadowrootmode="open">${style}${tree}</template></agent-progress>`;

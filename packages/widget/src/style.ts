@@ -7,6 +7,8 @@
  */
 export const STYLE = `:host{
 display:block;
+content-visibility:auto;
+contain-intrinsic-block-size:auto 4.4em;
 line-height:1.4;
 --_c:var(--agent-progress-accent,#4f6ef7);
 --_dim:color-mix(in srgb,currentcolor 76%,transparent);
@@ -17,7 +19,6 @@ line-height:1.4;
 :host([hidden]){display:none}
 #base{display:grid;gap:.35em;text-align:var(--_start)}
 #head,#foot{display:flex;gap:.5em;align-items:baseline}
-[data-status=running]{--_turn:-1turn}
 [data-status=paused]{--_c:color-mix(in srgb,currentcolor 55%,transparent)}
 [data-status=done]{--_c:var(--agent-progress-done,#2a9d4e)}
 [data-status=error]{--_c:var(--agent-progress-error,#e5484d)}
@@ -54,9 +55,9 @@ block-size:100%;
 border-radius:inherit;
 background:var(--_c);
 overflow:hidden;
-translate:calc((var(--p) - 100)*1%);
-transition:translate .4s cubic-bezier(.2,.7,.3,1)
+translate:calc((var(--p) - 100)*1%)
 }
+[data-leap] #fill{transition:translate .4s cubic-bezier(.2,.7,.3,1)}
 #fill::after{
 content:"";
 display:block;
@@ -64,8 +65,8 @@ block-size:100%;
 inline-size:4em;
 max-inline-size:100%;
 margin-inline-start:auto;
-background:linear-gradient(to right,transparent,#fff);
-opacity:0
+background:linear-gradient(to right,transparent,currentcolor);
+color:transparent
 }
 :host(:dir(rtl)) #fill{translate:calc((100 - var(--p))*1%)}
 :host(:dir(rtl)) #fill::after{scale:-1}
@@ -73,7 +74,7 @@ opacity:0
 background:repeating-linear-gradient(-45deg,var(--_c) 0 .3em,transparent 0 .5em)
 }
 [data-status=paused] #bar{filter:grayscale(1)}
-[data-status=done] #fill{transition:none}
+#base[data-status=done] #fill{transition:none}
 [data-status=error] #bar{background:none;box-shadow:inset 0 0 0 1px var(--_c)}
 [data-stale] #time{font-weight:600}
 [data-beat="0"] #fill::after{animation:glow0 .9s ease-out}
@@ -82,13 +83,13 @@ background:repeating-linear-gradient(-45deg,var(--_c) 0 .3em,transparent 0 .5em)
 [data-beat="1"] #icon{animation:beat1 .9s ease-out}
 [data-tick="0"] #stage{animation:tick0 .25s ease-out}
 [data-tick="1"] #stage{animation:tick1 .25s ease-out}
-@keyframes glow0{0%{opacity:.8}}
-@keyframes glow1{0%{opacity:.8}}
-@keyframes beat0{0%{opacity:.4;rotate:var(--_turn,0deg)}}
-@keyframes beat1{0%{opacity:.4;rotate:var(--_turn,0deg)}}
+@keyframes glow0{0%{color:#fffc}}
+@keyframes glow1{0%{color:#fffc}}
+@keyframes beat0{0%{fill-opacity:.4}}
+@keyframes beat1{0%{fill-opacity:.4}}
 @keyframes tick0{0%{opacity:0;translate:0 var(--_rise,.35em)}}
 @keyframes tick1{0%{opacity:0;translate:0 var(--_rise,.35em)}}
-:host([size=compact]){container-type:inline-size;inline-size:100%;min-inline-size:8em}
+:host([size=compact]){contain-intrinsic-block-size:auto 1.4em;container-type:inline-size;inline-size:100%;min-inline-size:8em}
 :host([size=compact]) #base{
 grid:auto/auto minmax(0,3fr) minmax(3em,2fr) 2.75em 8.5em;
 align-items:center;
@@ -106,9 +107,10 @@ gap:.6em
 :host([size=compact]) #time{display:none}
 }
 @media (prefers-reduced-motion:reduce){
-#base{--_rise:0;--_turn:0deg}
+#base{--_rise:0}
 #base :is(#icon,#stage),#base #fill::after{animation-duration:2s}
-#fill{transition:translate 1.2s linear}
+[data-leap] #fill{transition:translate 1.2s linear}
+#shape{transform:none}
 }
 @media (forced-colors:active){
 :host{--_dim:currentcolor}
