@@ -9,6 +9,9 @@ import type { TaskState, TurnState } from "@nylorun/protocol";
 import type { Entry } from "../turn/journal.ts";
 import type { Claim, StoredMessage, TurnKey, TurnRecord, TurnView } from "../turn/record.ts";
 
+/** A turn that so many processes died with runs alone: one more, and nothing else can have been the cause (E17). */
+export const suspectDeaths = 2;
+
 export interface Store extends AsyncDisposable {
   /**
    * Takes a message that begins a turn: deduplicates it, finds or makes its context, and makes the turn active, or queues
@@ -19,8 +22,14 @@ export interface Store extends AsyncDisposable {
   /** The turn that a message with this key began or answered, if it was seen within the dedupe window. */
   findMessage(key: MessageKey): Promise<Seen | undefined>;
 
-  /** Claims up to `limit` contexts that are due, oldest first, for `leaseMs`. */
+  /**
+   * Claims up to `limit` contexts that are due, oldest first, for `leaseMs`. Counts a death for each whose lease a node did not
+   * live to renew; passes over suspects: those whose active turn has {@link suspectDeaths} or more (E17).
+   */
   claimDue(options: { readonly limit: number; readonly leaseMs: number }): Promise<readonly Claim[]>;
+
+  /** Claims the oldest suspect that is due: for a node that runs nothing else. */
+  claimSuspect(options: { readonly leaseMs: number }): Promise<Claim | undefined>;
 
   /** Prolongs this node's leases. Returns those contexts whose lease is lost. */
   renew(
@@ -34,8 +43,8 @@ export interface Store extends AsyncDisposable {
   /** The function of a turn that somebody else ended has settled (E16): its context goes on. */
   drained(key: TurnKey): Promise<void>;
 
-  /** When `claimDue` has something next, if that is known. */
-  nextDue(): Promise<number | undefined>;
+  /** When there is something to claim next, and whether a suspect waits for a node to itself now. */
+  nextDue(): Promise<{ readonly at: number | undefined; readonly suspect: boolean }>;
 
   loadTurn(key: TurnKey): Promise<TurnRecord | undefined>;
   /** Entries from the `from`th on (from 0). */

@@ -6,6 +6,7 @@ import type { Agent } from "@nylorun/agents";
 import type { EarlierTurn } from "@nylorun/agents";
 import { taskStateOf } from "@nylorun/protocol";
 
+import { suspectDeaths } from "../store/store.ts";
 import type { EngineOptions } from "./ports.ts";
 import type { Claim, TurnRecord } from "./record.ts";
 import { Run } from "./run.ts";
@@ -18,8 +19,8 @@ const earlierLimit = 100;
 const claimLimit = 32;
 /** Due times are looked up at least this often, should a signal be lost (I9). */
 const longestNapMs = 30_000;
-/** A turn that so many processes died with runs alone; one more, and it is held. */
-const deathsBeforeAlone = 2;
+/** How long a claim that failed waits before it is tried again. */
+const retryMs = 1000;
 
 export class Runner {
   readonly #options: EngineOptions;
@@ -73,7 +74,7 @@ export class Runner {
     this.#reserved++;
     return (claim) => {
       this.#reserved--;
-      if (claim !== undefined) this.#run(claim);
+      if (claim !== undefined) void this.#run(claim);
     };
   }
 
@@ -98,38 +99,61 @@ export class Runner {
 
   async #claim(): Promise<void> {
     const { store, limits, log } = this.#options;
+    const { leaseMs } = limits;
     clearTimeout(this.#nap);
     try {
       for (;;) {
-        const busy = this.#runs.size + this.#reserved;
-        this.#left = this.#room() === 0 || (this.#alone && busy > 0);
+        const busy = this.#runs.size + this.#reserved > 0;
+        this.#left = this.#room() === 0 || (this.#alone && busy);
         if (this.#state !== "started" || this.#left) return;
-        const limit = this.#alone ? 1 : Math.min(claimLimit, this.#room());
-        this.#reserved += limit;
-        const claims = await store
-          .claimDue({ limit, leaseMs: limits.leaseMs })
-          .finally(() => (this.#reserved -= limit));
-        for (const claim of claims) this.#run(claim);
-        if (claims.length < limit) break;
-      }
-      if (this.#alone && this.#runs.size === 0) {
-        this.#alone = false;
-        this.#claimAgain = true;
+        if (this.#alone) {
+          const suspect = await this.#claimed(1, store.claimSuspect({ leaseMs }));
+          if (suspect !== undefined) {
+            void this.#run(suspect).then(() => {
+              this.#alone = false;
+              this.#claimSoon();
+            });
+            return;
+          }
+          this.#alone = false;
+        }
+        const limit = Math.min(claimLimit, this.#room());
+        const claims = await this.#claimed(limit, store.claimDue({ limit, leaseMs }));
+        for (const claim of claims) void this.#run(claim);
+        if (claims.length === limit) continue;
+        const { at, suspect } = await store.nextDue();
+        if (suspect) {
+          // From here on nothing begins; when what runs has ended, the suspect does.
+          this.#alone = true;
+          continue;
+        }
+        const wait = at === undefined ? longestNapMs : Math.min(Math.max(at - store.now(), 0), longestNapMs);
+        this.#nap = setTimeout(() => this.#claimSoon(), wait);
         return;
       }
-      const due = await store.nextDue();
-      const wait = due === undefined ? longestNapMs : Math.min(Math.max(due - store.now(), 0), longestNapMs);
-      this.#nap = setTimeout(() => this.#claimSoon(), wait);
     } catch (error) {
       log.error({ error }, "Due turns could not be claimed; trying again.");
-      this.#nap = setTimeout(() => this.#claimSoon(), 1000);
+      this.#nap = setTimeout(() => this.#claimSoon(), retryMs);
     }
   }
 
-  #run(claim: Claim): void {
-    void this.#start(claim).catch((error: unknown) => {
+  /** Keeps room for what is being claimed. */
+  async #claimed<Claimed>(limit: number, claiming: Promise<Claimed>): Promise<Claimed> {
+    this.#reserved += limit;
+    try {
+      return await claiming;
+    } finally {
+      this.#reserved -= limit;
+    }
+  }
+
+  /** Never rejects. */
+  async #run(claim: Claim): Promise<void> {
+    try {
+      await this.#start(claim);
+    } catch (error) {
       this.#options.log.error({ error }, "A turn could not be run.");
-    });
+    }
   }
 
   async #start(claim: Claim): Promise<void> {
@@ -139,7 +163,7 @@ export class Runner {
     if (agent === undefined) {
       return this.#hold(claim, "agent.missing", `No agent ${claim.turn.agent} is served here.`);
     }
-    if (deaths > deathsBeforeAlone) {
+    if (deaths > suspectDeaths) {
       return this.#hold(
         claim,
         "turn.kills",
@@ -147,13 +171,8 @@ export class Runner {
       );
     }
     if (this.#state !== "started") return this.#letGo(claim);
-    if (deaths === deathsBeforeAlone) {
-      if (!this.#alone || this.#runs.size > 0) {
-        this.#alone = true;
-        return this.#letGo(claim);
-      }
+    if (deaths === suspectDeaths)
       log.warn({ agent: agent.id, task: taskIds.encode(claim.turn) }, "A turn that processes died with runs alone.");
-    }
     const run = new Run({ claim, agent, ports: this.#options });
     this.#runs.add(run);
     try {
@@ -164,15 +183,15 @@ export class Runner {
       await this.#over(run, await run.start());
     } finally {
       this.#runs.delete(run);
-      if (this.#alone && this.#runs.size === 0 && deaths === deathsBeforeAlone) this.#alone = false;
-      if (this.#left || this.#alone) this.#claimSoon();
+
+      if (this.#left) this.#claimSoon();
     }
   }
 
   async #over(run: Run, end: RunEnd): Promise<void> {
     if (end.kind === "lost") await this.#options.store.drained(run.record);
     if (end.kind !== "ended" || end.next === undefined) return;
-    if (this.#state === "started") this.#run(end.next);
+    if (this.#state === "started") void this.#run(end.next);
     else await this.#letGo(end.next);
   }
 

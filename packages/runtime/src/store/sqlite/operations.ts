@@ -6,6 +6,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import type { TurnState, WaitKind } from "@nylorun/protocol";
 
+import { suspectDeaths } from "../store.ts";
 import { statements } from "./statements.ts";
 import { statusOf } from "./status.ts";
 
@@ -174,16 +175,31 @@ export class Operations {
     for (const row of due) {
       let turn = row.active;
       if (turn !== null && terminal.has(row.state ?? "canceled")) turn = this.#startNext(row, args.now);
-      else if (row.runner !== null) this.#sql.countDeath.run(turn);
-      if (turn === null) {
-        this.#sql.idle.run(row.context);
-        continue;
+      else if (row.runner !== null) {
+        this.#sql.countDeath.run(turn);
+        if ((row.deaths ?? 0) + 1 >= suspectDeaths) {
+          this.#sql.letGo.run(args.now, row.context);
+          continue;
+        }
       }
-      const epoch = row.epoch + 1;
-      this.#sql.claim.run(turn, epoch, args.node, args.now + args.leaseMs, row.context);
-      claims.push({ context: row.context, turn, epoch });
+      if (turn === null) this.#sql.idle.run(row.context);
+      else claims.push(this.#claim(row, turn, args));
     }
     return claims;
+  }
+
+  claimSuspect(args: { now: number; leaseMs: number; node: string }): ClaimRow | null {
+    const row = this.#sql.findSuspect.get(args.now) as DueRow | undefined;
+    return row === undefined ? null : this.#claim(row, row.active!, args);
+  }
+
+  #claim(
+    { context, epoch }: Pick<DueRow, "context" | "epoch">,
+    turn: number,
+    { now, leaseMs, node }: { readonly now: number; readonly leaseMs: number; readonly node: string },
+  ): ClaimRow {
+    this.#sql.claim.run(turn, epoch + 1, node, now + leaseMs, context);
+    return { context, turn, epoch: epoch + 1 };
   }
 
   /** Leases of processes that no longer live: taking the home's lock ended them (E9). */
@@ -335,6 +351,7 @@ interface DueRow {
   readonly epoch: number;
   readonly runner: string | null;
   readonly state: TurnState | null;
+  readonly deaths: number | null;
 }
 
 interface CommitRow {

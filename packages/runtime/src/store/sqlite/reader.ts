@@ -6,6 +6,7 @@ import type { TurnState } from "@nylorun/protocol";
 import type { Entry } from "../../turn/journal.ts";
 import type { StoredMessage, TurnKey, TurnRecord, TurnView } from "../../turn/record.ts";
 import type { KeyRecord, TurnPage, TurnQuery } from "../store.ts";
+import { suspect } from "./statements.ts";
 import { STATUS_NUMBERS, statusNumber } from "./status.ts";
 
 const turnColumns = `
@@ -54,6 +55,10 @@ export class Reader {
       "SELECT context, turn, content_hash AS contentHash FROM messages WHERE digest = ? AND forget_at > ?",
     ).get(digest, now);
     return row as { context: number; turn: number; contentHash: string } | undefined;
+  }
+
+  suspect(now: number): boolean {
+    return this.#sql(suspect("t.turn")).get(now) !== undefined;
   }
 
   nextDue(node: string): number | undefined {

@@ -1,3 +1,14 @@
+import { suspectDeaths } from "../store.ts";
+
+/** The oldest suspect that is due (E17). Few turns are one, and their index holds only them. */
+export function suspect(columns: string): string {
+  return `
+    SELECT ${columns}
+    FROM turns t JOIN contexts c ON c.context = t.context
+    WHERE t.deaths >= ${suspectDeaths} AND c.active = t.turn AND c.runner IS NULL AND c.due_at <= ?
+    ORDER BY t.turn LIMIT 1`;
+}
+
 /** Every statement that the writer runs, by name. */
 export const statements = {
   findMessage: "SELECT context, turn, content_hash FROM messages WHERE digest = ? AND forget_at > ?",
@@ -18,13 +29,16 @@ export const statements = {
   queueTurn: "UPDATE contexts SET queued = queued + 1 WHERE context = ?",
   unqueueTurn: "UPDATE contexts SET queued = queued - 1 WHERE context = ?",
   // A node's own contexts are in its hands, however long its event loop was busy: they are never due to itself, unless the
-  // active turn was ended by somebody else.
+  // active turn was ended by somebody else. A suspect is one that nobody runs: whoever ran it until now has yet to be counted.
   findDue: `
-    SELECT c.context, c.active, c.epoch, c.runner, t.state
+    SELECT c.context, c.active, c.epoch, c.runner, t.state, t.deaths
     FROM contexts c LEFT JOIN turns t ON t.turn = c.active
     WHERE c.due_at <= ?
       AND (c.runner IS NOT ? OR t.state IN ('completed', 'failed', 'rejected', 'canceled'))
+      AND (c.runner IS NOT NULL OR t.deaths IS NULL OR t.deaths < ${suspectDeaths} OR
+           t.state IN ('completed', 'failed', 'rejected', 'canceled'))
     ORDER BY c.due_at LIMIT ?`,
+  findSuspect: suspect("c.context, c.active, c.epoch, c.runner, t.state, t.deaths"),
   endLeases: "UPDATE contexts SET due_at = ? WHERE due_at <= ? AND runner IS NOT NULL",
   renew: "UPDATE contexts SET due_at = ? WHERE context = ? AND epoch = ? AND runner = ?",
 

@@ -119,6 +119,11 @@ class SqliteStore implements Store {
     return rows.map((row) => this.#claim(row));
   }
 
+  async claimSuspect({ leaseMs }: { leaseMs: number }): Promise<Claim | undefined> {
+    const row = await this.#thread.run("claimSuspect", { now: this.now(), leaseMs, node: this.#node });
+    return row === null ? undefined : this.#claim(row);
+  }
+
   renew(contexts: readonly { context: number; epoch: number }[], leaseMs: number): Promise<readonly number[]> {
     return this.#thread.run("renew", { contexts, until: this.now() + leaseMs, node: this.#node });
   }
@@ -171,7 +176,7 @@ class SqliteStore implements Store {
   }
 
   async nextDue() {
-    return this.#reader.nextDue(this.#node);
+    return { at: this.#reader.nextDue(this.#node), suspect: this.#reader.suspect(this.now()) };
   }
 
   async loadTurn(key: TurnKey) {

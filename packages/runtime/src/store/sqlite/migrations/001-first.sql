@@ -43,6 +43,7 @@ CREATE TABLE turns (
 CREATE INDEX turns_context ON turns (context, turn);
 -- A list of all states merges its ranges: each change of a turn moves one entry, not two.
 CREATE INDEX turns_listed ON turns (scope, status, status_at, turn);
+CREATE INDEX turns_suspect ON turns (turn) WHERE deaths >= 2;
 CREATE INDEX turns_troubled ON turns (turn) WHERE troubled = 1;
 
 -- What a turn asked for and what came back, in the order in which it happened.
