@@ -30,6 +30,7 @@ export default defineAgent({
   async run(turn) {
     const plan = turn.plan(["Read the CSV", "Infer column types", "Profile columns", "Look for outliers"]);
     const pace = new Pace(turn.signal);
+    turn.say(`Profiling ${count(turn.text.length, "character")} of CSV.`);
 
     plan.start("Read the CSV");
     const table = await readTable(turn.text, {
@@ -39,9 +40,9 @@ export default defineAgent({
       if (error instanceof NotCsv) refuse(error.message);
       throw error;
     });
-    const size = `${count(table.rows, "row")}, ${count(table.columns.length, "column")}`;
-    plan.done("Read the CSV", { note: size });
-    turn.say(`Profiling ${size}.`);
+    plan.done("Read the CSV", {
+      note: `${count(table.rows, "row")}, ${count(table.columns.length, "column")}`,
+    });
 
     plan.start("Infer column types");
     const typed = [];
