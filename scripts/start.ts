@@ -9,7 +9,10 @@ import { styleText } from "node:util";
 
 import type { Runtime } from "@nylorun/runtime";
 
-enableCompileCache();
+// As packages/runtime/bin/nylorun.js does.
+const { directory } = enableCompileCache();
+if (directory !== undefined) process.env["NODE_COMPILE_CACHE"] ??= directory;
+
 process.chdir(join(import.meta.dirname, ".."));
 const { run } = await import("../packages/runtime/src/cli/program.ts");
 await run(["serve", ...process.argv.slice(2), ...globSync("examples/agents/*.ts").toSorted()], { announce });
