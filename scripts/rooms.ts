@@ -25,8 +25,7 @@ export const ROOMS: readonly Room[] = [
     name: "runtime/turn",
     at: ["packages/runtime/src/turn"],
     // Of agents' values it needs the errors that authors throw and catch.
-    imports: [PROTOCOL, "@nylorun/agents"],
-    types: ["runtime ports"],
+    imports: [PROTOCOL, "@nylorun/agents", "runtime ports"],
     // Waiting goes through timers, and leases by a clock that never jumps; tests mock both.
     pure: { but: ["setTimeout", "setInterval", "performance"] },
   },

@@ -42,7 +42,7 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
   const wait = (start: Start, options: WaitOptions, begin?: (at: number, isNew: boolean) => void): Promise<never> => {
     const { signal } = options;
     if (signal?.aborted) {
-      const aborted = Promise.reject<never>(signal.reason as Error);
+      const aborted = Promise.reject(signal.reason as Error);
       aborted.catch(() => undefined);
       return aborted;
     }

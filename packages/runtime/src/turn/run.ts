@@ -182,8 +182,8 @@ export class Run implements Running {
     while (this.isOurs && performance.now() >= this.leaseUntil) {
       const { store, limits } = this.ports;
       const asked = performance.now();
-      const held = { context: this.#record.context, epoch: this.#epoch };
-      const lost = await store.renew([held], limits.leaseMs).catch(() => undefined);
+      const lease = { context: this.#record.context, epoch: this.#epoch };
+      const lost = await store.renew([lease], limits.leaseMs).catch(() => undefined);
       if (lost === undefined) await pause(firstStorePauseMs);
       else if (lost.length > 0) this.lost();
       else this.leaseUntil = asked + limits.leaseMs;
@@ -715,7 +715,7 @@ export class Run implements Running {
   #snapshot(): void {
     if (!this.#caughtUp && this.#replay.behind) return;
     if (this.#over || this.#snapshotTimer !== undefined || !this.#snapshotDirty()) return;
-    const wait = Math.max(0, this.#snapshotAt + snapshotEveryMs - Date.now());
+    const wait = Math.max(0, this.#snapshotAt + snapshotEveryMs - performance.now());
     this.#snapshotTimer = setTimeout(() => {
       this.#snapshotTimer = undefined;
       this.#snapshotDueNow = true;
@@ -742,7 +742,7 @@ export class Run implements Running {
     if (this.#plan === plan) this.#plan = undefined;
     if (this.#progress === progress) this.#progress = undefined;
     this.#words = this.#words.slice(words.length);
-    this.#snapshotAt = Date.now();
+    this.#snapshotAt = performance.now();
     this.#snapshotDueNow = false;
   }
 

@@ -2,8 +2,7 @@
  * Runs what is due on this node: claims contexts, keeps their leases, bounds how many run at once, and lets a turn that kills
  * processes run alone (E17, E18).
  */
-import type { Agent } from "@nylorun/agents";
-import type { EarlierTurn } from "@nylorun/agents";
+import type { Agent, EarlierTurn } from "@nylorun/agents";
 import { taskStateOf } from "@nylorun/protocol";
 
 import { suspectDeaths } from "../store/store.ts";

@@ -36,8 +36,8 @@ export function advance(view: TurnView, entry: Entry, at: number, entries: reado
       return shown(spoken({ ...view, waits: [...(view.waits ?? []), { ...entry, of: at }] }));
     case "end": {
       const open = interactionOf(view);
-      const ended = without(view, "waits", entry.of);
-      return shown(open?.of === entry.of ? { ...ended, history: [...(view.history ?? []), promptOf(open)] } : ended);
+      const rest = without(view, "waits", entry.of);
+      return shown(open?.of === entry.of ? { ...rest, history: [...(view.history ?? []), promptOf(open)] } : rest);
     }
     case "heard":
       return { ...view, heard: (view.heard ?? 0) + 1 };
