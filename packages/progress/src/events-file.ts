@@ -8,6 +8,7 @@
  * came to lie.
  */
 import { closeSync, constants, fchmodSync, fstatSync, lstatSync, openSync, readSync, writeSync } from "node:fs";
+import type { Stats } from "node:fs";
 
 import { isWide } from "./folder.ts";
 
@@ -15,7 +16,9 @@ const FLAGS =
   constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | ((constants as { O_NOFOLLOW?: number }).O_NOFOLLOW ?? 0);
 const NEWLINE = 0x0a;
 /** A record is written again when it came to lie behind a torn tail; more than once in a row takes a saboteur. */
-const ATTEMPTS = 4;
+const ATTEMPTS = 4; /** How long a file that was renamed may still be appended to, in milliseconds. One that was deleted never is. */
+const NAME_MS = 100;
+
 export interface Appended {
   /** How many of the lines are stored for sure, from the first on. */
   readonly stored: number;
@@ -32,6 +35,8 @@ export class EventsFile implements Disposable {
   /** Which file the descriptor is of, as its name may get another one. */
   readonly #inode: number;
   readonly #device: number;
+  /** When it was last made sure that the name stands for this file. */
+  #named = performance.now();
   /** Where our last write ended, if nobody else wrote meanwhile: up to here it ends in a newline. */
   #end = -1;
 
@@ -50,30 +55,28 @@ export class EventsFile implements Disposable {
     }
   }
 
-  /** Whether the name still stands for this file: it may have been deleted or rotated, and what is appended then is lost. */
-  isCurrent(): boolean {
-    const stats = lstatSync(this.path, { throwIfNoEntry: false });
-    return stats !== undefined && stats.ino === this.#inode && stats.dev === this.#device;
-  }
-
-  /** @param lines Each one ends in a newline, and holds no other. */
-  append(lines: readonly string[]): Appended {
+  /**
+   * @param lines Each one ends in a newline, and holds no other.
+   * @returns Undefined, and nothing is done, when the file has been deleted or renamed: what is appended then, nobody reads.
+   */
+  append(lines: readonly string[]): Appended | undefined {
     let left = lines;
     let stored = 0;
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      let outcome: Outcome;
-      try {
-        outcome = this.#write(left);
-      } catch (error) {
-        return { stored, error };
+    try {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const stats = fstatSync(this.#descriptor);
+        if (attempt === 0 && !this.#isNamed(stats)) return undefined;
+        const outcome = this.#write(left, stats.size);
+        if (outcome === "whole") return { stored: lines.length };
+        // Behind a torn tail only the first line is spoiled.
+        if (outcome === "glued") left = left.slice(0, 1);
+        else {
+          stored += outcome;
+          left = left.slice(outcome);
+        }
       }
-      if (outcome === "whole") return { stored: lines.length };
-      // Behind a torn tail only the first line is spoiled.
-      if (outcome === "glued") left = left.slice(0, 1);
-      else {
-        stored += outcome;
-        left = left.slice(outcome);
-      }
+    } catch (error) {
+      return { stored, error };
     }
     return { stored, error: new Error(`${this.path} does not take whole records`) };
   }
@@ -82,8 +85,19 @@ export class EventsFile implements Disposable {
     closeSync(this.#descriptor);
   }
 
-  #write(lines: readonly string[]): Outcome {
-    const { size, torn } = this.#look();
+  /** Whether the name still stands for this file. Looking a name up takes its time, so that is not done for every record. */
+  #isNamed({ nlink }: Stats): boolean {
+    if (nlink === 0) return false;
+    const now = performance.now();
+    if (now < this.#named + NAME_MS) return true;
+    this.#named = now;
+    const stats = lstatSync(this.path, { throwIfNoEntry: false });
+    return stats !== undefined && stats.ino === this.#inode && stats.dev === this.#device;
+  }
+
+  /** @param now The size of the file. */
+  #write(lines: readonly string[], now: number): Outcome {
+    const { size, torn } = this.#look(now);
     const records = Buffer.from(lines.join(""));
     const bytes = torn ? Buffer.concat([Buffer.of(NEWLINE), records]) : records;
     const written = writeSync(this.#descriptor, bytes);
@@ -102,13 +116,13 @@ export class EventsFile implements Disposable {
    * The size of the file, and whether it ends within a line. What looks torn may be another's write that is under way, as
    * the file grows page by page; a change of the mode, even to what it is, waits for that write, as both lock the file.
    */
-  #look(): { readonly size: number; readonly torn: boolean } {
-    let { size } = fstatSync(this.#descriptor);
+  #look(now: number): { readonly size: number; readonly torn: boolean } {
+    let size = now;
     while (size !== this.#end && size > 0 && this.#read(size - 1, size)[0] !== NEWLINE) {
       fchmodSync(this.#descriptor, 0o600);
-      const now = fstatSync(this.#descriptor).size;
-      if (now === size) return { size, torn: true };
-      size = now;
+      const later = fstatSync(this.#descriptor).size;
+      if (later === size) return { size, torn: true };
+      size = later;
     }
     return { size, torn: false };
   }

@@ -74,7 +74,9 @@ export class Sink implements Disposable {
   #write(day: Day, records: readonly Waiting[]): void {
     let stored = 0;
     try {
-      const appended = this.#fileOf(day).append(records.map(({ line }) => line));
+      const lines = records.map(({ line }) => line);
+      const appended = this.#fileOf(day).append(lines) ?? this.#reopen(day).append(lines);
+      if (appended === undefined) throw new Error("its file is taken away again and again");
       stored = appended.stored;
       if (appended.error !== undefined) this.#fail(appended.error);
     } catch (error) {
@@ -84,7 +86,10 @@ export class Sink implements Disposable {
   }
 
   #fileOf(day: Day): EventsFile {
-    if (this.#open?.day === day && this.#open.file.isCurrent()) return this.#open.file;
+    return this.#open?.day === day ? this.#open.file : this.#reopen(day);
+  }
+
+  #reopen(day: Day): EventsFile {
     const isNewDay = this.#open?.day !== day;
     this.#close();
     prepareFolder(this.folder);

@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { dayOf, daysBefore, eventsFileOf } from "../src/day.ts";
 import { parseRecord } from "../src/record.ts";
@@ -116,6 +117,7 @@ describe("Appending to the sink", () => {
     await sink.append(record({ percent: 2 }));
     assert.deepEqual(lines(path).map(parseRecord), [record({ percent: 2 })]);
     renameSync(path, `${path}.1`);
+    await delay(120); // A new name is noticed within 100 ms.
     await sink.append(record({ percent: 3 }));
     assert.deepEqual(lines(path).map(parseRecord), [record({ percent: 3 })]);
     rmSync(folder, { recursive: true });
