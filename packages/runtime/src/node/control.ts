@@ -21,7 +21,7 @@ const LONGEST_PATH = 100;
 /** Takes commands until it is disposed of. Afterwards, and after kill -9, the next one takes over the socket's name. */
 export async function serveControl(home: Home, operations: Operations): Promise<AsyncDisposable> {
   const { path, folder } = placeSocket(home.folder);
-  const answer = getRequestListener(createOperatorApp(operations).fetch);
+  const answer = getRequestListener(createOperatorApp(operations).fetch, { overrideGlobalObjects: false });
   const server = createServer((incoming, outgoing) => void answer(incoming, outgoing));
   rmSync(path, { force: true });
   await new Promise<void>((resolve, reject) => {

@@ -85,10 +85,13 @@ function holdHome({ folder, purpose, lock }: { folder: string; purpose: Purpose;
     renameSync(`${file}.new`, file);
   };
   write({ pid: process.pid, purpose });
+  const database = join(folder, "nylorun.db");
+  // SQLite gives its other files the mode of this one.
+  if (!existsSync(database)) writeFileSync(database, "", { mode: 0o600 });
   let disposed = false;
   return {
     folder,
-    database: join(folder, "nylorun.db"),
+    database,
     announce: (control) => write({ pid: process.pid, purpose, control }),
     [Symbol.dispose]() {
       if (disposed) return;

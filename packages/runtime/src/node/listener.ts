@@ -28,9 +28,13 @@ export async function listen(options: {
   readonly host: string;
   readonly port: number;
   readonly fetch: Fetch;
+  /** See RuntimeParts in runtime.ts. */
+  readonly ownsProcess: boolean;
 }): Promise<Listener> {
   const { host, port } = options;
-  const answer = getRequestListener(options.fetch);
+  // Answers go out faster when the global Request and Response are the adapter's, but in a program that is not ours they are not
+  // ours to replace.
+  const answer = getRequestListener(options.fetch, { overrideGlobalObjects: options.ownsProcess });
   const server = createServer(
     {
       // Longer than the idle time of common load balancers (60 s), so that it is they who close a connection.

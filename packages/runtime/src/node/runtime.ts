@@ -59,15 +59,19 @@ const LAST_WORDS = 1_000;
 export async function startRuntime({ agents, authenticate, ...given }: RuntimeOptions): Promise<Runtime> {
   const settings = checkSettings(given, process.cwd());
   checkAgents(agents);
-  return openRuntime({ settings, agents, authenticate, log: createLog(settings.logLevel) });
+  return openRuntime({ settings, agents, authenticate, log: createLog(settings.logLevel), ownsProcess: false });
 }
 
-export async function openRuntime(options: {
+export interface RuntimeParts {
   readonly settings: Settings;
   readonly agents: readonly Agent[] | Promise<readonly Agent[]>;
   readonly authenticate?: Authenticate | undefined;
   readonly log: Log;
-}): Promise<Runtime> {
+  /** Nothing else runs in this process, so its globals may be suited to serving. */
+  readonly ownsProcess: boolean;
+}
+
+export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   const { settings, log } = options;
   checkPublicUrl(settings);
   await using opened = new AsyncDisposableStack();
@@ -85,7 +89,7 @@ export async function openRuntime(options: {
   const app = Promise.withResolvers<Fetch>();
   let fetch: Fetch = async (request) => (await app.promise)(request);
   const { host, port } = settings;
-  const listener = await listen({ host, port, fetch: (request) => fetch(request) });
+  const listener = await listen({ host, port, fetch: (request) => fetch(request), ownsProcess: options.ownsProcess });
   opened.defer(() => listener.closed(0));
   const stopping = new AbortController();
   fetch = createApp({

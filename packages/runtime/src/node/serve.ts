@@ -49,7 +49,7 @@ export async function serve({ settings, files, cwd, announce }: ServeOptions): P
   });
   const agents = loadAgents(files, cwd);
   agents.catch(() => undefined); // The home is taken first; then it is awaited.
-  const runtime = await openRuntime({ settings, agents, log });
+  const runtime = await openRuntime({ settings, agents, log, ownsProcess: true });
   serves = true;
   await announce(runtime);
   const signal = await signalled;

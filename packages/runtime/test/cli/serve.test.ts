@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -181,7 +181,14 @@ describe("nylorun serve", () => {
     );
     assert.equal(serving.stderr, "");
     assert.equal(statSync(place.home).mode & 0o777, 0o700);
-    assert.equal(statSync(join(place.home, "control.sock")).mode & 0o777, 0o600);
+    const modes = readdirSync(place.home).map((name) => [name, statSync(join(place.home, name)).mode & 0o777]);
+    assert.deepEqual(
+      modes,
+      ["control.sock", "home.lock", "nylorun.db", "nylorun.db-shm", "nylorun.db-wal", "owner.json"].map((name) => [
+        name,
+        0o600,
+      ]),
+    );
     assert.equal((await fetch(`${url}/health`)).status, 200);
     assert.equal((await fetch(`${url}/ready`)).status, 200);
     const card = (await (await fetch(`${url}/v1/a2a/agents/echo/.well-known/agent-card.json`)).json()) as {

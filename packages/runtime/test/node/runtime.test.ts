@@ -31,8 +31,10 @@ async function send(url: string, headers: Record<string, string>): Promise<Respo
 }
 
 describe("startRuntime", () => {
-  it("serves from within a program, to the holders of its keys", async () => {
+  it("serves from within a program, to the holders of its keys, and leaves the program's globals alone", async () => {
+    const globals = [globalThis.Request, globalThis.Response, process.listenerCount("uncaughtException")];
     await using runtime = await startRuntime(options());
+    assert.deepEqual([globalThis.Request, globalThis.Response, process.listenerCount("uncaughtException")], globals);
     assert.match(runtime.url, /^http:\/\/127\.0\.0\.1:\d+$/);
     assert.deepEqual(runtime.agents, [echo]);
     const key = await runtime.addKey({ role: "subject", subject: "ada" });

@@ -19,7 +19,8 @@ export function tryLock(file: string): Disposable | undefined {
   if (!existsSync(file)) makeEmpty(file);
   const database = new DatabaseSync(file);
   try {
-    database.exec("BEGIN EXCLUSIVE");
+    // Without a journal beside it: nothing is ever written.
+    database.exec("PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE");
   } catch (error) {
     database.close();
     if ((error as { errcode?: number }).errcode === BUSY) return undefined;
