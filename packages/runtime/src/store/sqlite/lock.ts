@@ -19,8 +19,8 @@ export function tryLock(file: string): Disposable | undefined {
   if (!existsSync(file)) makeEmpty(file);
   const database = new DatabaseSync(file);
   try {
-    // Without a journal beside it: nothing is ever written.
-    database.exec("PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE");
+    // Without a journal file beside it: nothing is ever written.
+    database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
   } catch (error) {
     database.close();
     if ((error as { errcode?: number }).errcode === BUSY) return undefined;
