@@ -133,10 +133,12 @@ export interface Effect {
   readonly key: string;
   /** Aborted when the turn is cancelled or the effect's time is up. */
   readonly signal: AbortSignal;
-  say(text: string): void;
-  progress(report: ProgressReport): void;
-  /** Recorded together with the outcome. */
-  usage(usage: Usage): void;
+  /** As {@link Turn.say}, but no replay says it again. */
+  readonly say: (text: string) => void;
+  /** As {@link Turn.progress}. */
+  readonly progress: (report: ProgressReport) => void;
+  /** As {@link Turn.usage}. Recorded together with the outcome: an attempt that has none counts nothing. */
+  readonly usage: (usage: Usage) => void;
 }
 
 /** Common to every call that is journaled. */
