@@ -4,11 +4,13 @@ import type { Signal } from "./signal.ts";
 /** Signals within one process. Listeners are called before `turnChanged` returns. */
 export function createLocalSignal(): Signal {
   const turns = new Map<number, Set<() => void>>();
+  const all = new Set<(key: TurnKey) => void>();
   const due = new Set<() => void>();
   return {
-    turnChanged({ turn }: TurnKey) {
-      const listeners = turns.get(turn);
+    turnChanged(key) {
+      const listeners = turns.get(key.turn);
       if (listeners !== undefined) for (const listener of [...listeners]) listener();
+      for (const listener of all) listener(key);
     },
     onTurn({ turn }, listener) {
       const listeners = turns.get(turn) ?? new Set();
@@ -17,6 +19,10 @@ export function createLocalSignal(): Signal {
         listeners.delete(listener);
         if (listeners.size === 0 && turns.get(turn) === listeners) turns.delete(turn);
       };
+    },
+    onTurns(listener) {
+      all.add(listener);
+      return () => all.delete(listener);
     },
     due() {
       for (const listener of [...due]) listener();
@@ -27,6 +33,7 @@ export function createLocalSignal(): Signal {
     },
     async [Symbol.asyncDispose]() {
       turns.clear();
+      all.clear();
       due.clear();
     },
   };

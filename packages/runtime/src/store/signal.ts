@@ -8,6 +8,8 @@ export interface Signal extends AsyncDisposable {
   turnChanged(key: TurnKey): void;
   /** Calls `listener` after each change of the turn, until the returned function is called. */
   onTurn(key: TurnKey, listener: () => void): () => void;
+  /** Calls `listener` with each turn that has changed or come, whichever it is, until the returned function is called. */
+  onTurns(listener: (key: TurnKey) => void): () => void;
   due(): void;
   onDue(listener: () => void): () => void;
 }

@@ -102,6 +102,7 @@ class SqliteStore implements Store {
       message,
       view: {},
     };
+    this.#signal.turnChanged(turn);
     if (result.state === "running" && result.epoch === 0) this.#signal.due();
     return {
       kind: "accepted",
@@ -204,8 +205,10 @@ class SqliteStore implements Store {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#thread.close();
+    await this.#thread.drain();
+    // The writer is the last to close: only then does SQLite put the file's log away.
     this.#reader.close();
+    await this.#thread.close();
   }
 
   #claim(row: ClaimRow): Claim {

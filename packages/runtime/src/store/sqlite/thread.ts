@@ -22,7 +22,8 @@ export class WriterThread {
   readonly #worker: Worker;
   #queue: Pending[] = [];
   #inFlight: readonly Pending[] | undefined;
-  #closed: Promise<void> | undefined;
+  #closing = false;
+  #closed = false;
 
   static async open(file: string): Promise<WriterThread> {
     const entry = import.meta.url.endsWith(".ts") ? "./writer.ts" : "./writer.js";
@@ -48,7 +49,7 @@ export class WriterThread {
     name: Name,
     args: Parameters<Operations[Name]>[0],
   ): Promise<ReturnType<Operations[Name]>> {
-    if (this.#closed !== undefined) return Promise.reject(new StoreError("store.closed", "The store is closed."));
+    if (this.#closing) return Promise.reject(new StoreError("store.closed", "The store is closed."));
     return new Promise((resolve, reject) => {
       this.#queue.push({ operation: [name, args], resolve, reject });
       // The first one of a batch waits for what else this turn of the event loop brings.
@@ -56,21 +57,21 @@ export class WriterThread {
     });
   }
 
-  close(): Promise<void> {
-    this.#closed ??= this.#drain().then(
-      () =>
-        new Promise<void>((resolve) => {
-          this.#worker.once("exit", () => resolve());
-          this.#worker.postMessage("close");
-        }),
-    );
-    return this.#closed;
-  }
-
-  async #drain(): Promise<void> {
+  /** Takes no more operations, and resolves when those that were asked for are on disk. */
+  async drain(): Promise<void> {
+    this.#closing = true;
     while (this.#inFlight !== undefined || this.#queue.length > 0) {
       await new Promise((resolve) => setImmediate(resolve));
     }
+  }
+
+  async close(): Promise<void> {
+    await this.drain();
+    if (this.#closed) return;
+    this.#closed = true;
+    const exit = once(this.#worker, "exit");
+    this.#worker.postMessage("close");
+    await exit;
   }
 
   #send(): void {
@@ -100,7 +101,7 @@ export class WriterThread {
     const lost = [...(this.#inFlight ?? []), ...this.#queue];
     this.#inFlight = undefined;
     this.#queue = [];
-    this.#closed ??= Promise.resolve();
+    this.#closing = this.#closed = true;
     for (const { reject } of lost) reject(error);
   }
 }
