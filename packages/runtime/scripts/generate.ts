@@ -1,0 +1,65 @@
+/** Makes `docs/reference/settings.md` out of the table of settings. See `scripts/generate.ts` at the root. */
+import { join } from "node:path";
+
+import type { Setting } from "../src/node/setting.ts";
+import { CONFIG_FILE, flagOf, SETTING_NAMES, SETTINGS, variableOf } from "../src/node/settings.ts";
+import type { SettingName } from "../src/node/settings.ts";
+
+const PAGE = join(import.meta.dirname, "../../../docs/reference/settings.md");
+
+const HEAD = `<!-- Made by packages/runtime/scripts/generate.ts from packages/runtime/src/node/settings.ts. Do not edit. -->
+
+# Settings
+
+Every setting of the Runtime. Each has a default that works.
+
+\`nylorun serve\` looks for a setting in this order, and takes the first it finds:
+
+1. the flag,
+2. the environment variable (an empty one counts as none),
+3. the config file: \`${CONFIG_FILE}\` in the current folder, or the one that \`--config\` names. It holds one JSON object whose keys are
+   the names below, such as \`{"port": 7000}\`; relative paths in it are relative to the file,
+4. the default.
+
+A value that is not allowed, and a key that is no setting, end the start with a sentence that says where it stands and what is
+allowed. \`startRuntime()\` takes the same names as options, and reads neither the environment nor the config file.
+`;
+
+/** What the generated files should hold: absolute path to content. */
+export async function generate(): Promise<ReadonlyMap<string, string>> {
+  return new Map([[PAGE, [HEAD, ...SETTING_NAMES.map(section)].join("\n")]]);
+}
+
+function section(name: SettingName): string {
+  const setting: Setting<unknown> = SETTINGS[name];
+  const rows = [
+    ["flag", `\`${flagOf(name)} <${setting.placeholder}>\``],
+    ["environment", `\`${variableOf(name)}\``],
+    ["allowed", setting.allowed],
+    ...(setting.defaultText === undefined ? [] : [["default", `\`${setting.defaultText}\`${inWords(name, setting)}`]]),
+  ];
+  return `## ${name}\n\n${setting.doc}\n\n| | |\n|---|---|\n${rows.map((row) => `| ${row.join(" | ")} |\n`).join("")}`;
+}
+
+const UNITS = {
+  ms: [
+    ["day", 86_400_000],
+    ["hour", 3_600_000],
+    ["minute", 60_000],
+    ["second", 1000],
+  ],
+  bytes: [
+    ["MiB", 1_048_576],
+    ["KiB", 1024],
+  ],
+} as const;
+
+/** The default in the largest unit in which it is a whole number. */
+function inWords(name: SettingName, { placeholder }: Setting<unknown>): string {
+  const value: unknown = SETTINGS[name].default;
+  if (typeof value !== "number" || value === 0 || !(placeholder === "ms" || placeholder === "bytes")) return "";
+  const [unit, size] = UNITS[placeholder].find(([, one]) => value % one === 0) ?? [];
+  if (unit === undefined) return "";
+  const count = value / size;
+  return ` (${count} ${unit}${placeholder === "ms" && count > 1 ? "s" : ""})`;
+}
