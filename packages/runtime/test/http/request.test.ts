@@ -305,74 +305,7 @@ describe("what a request holds", () => {
     });
   });
 
-  /** Over a socket: what a body of unknown length, or of a false one, comes to. */
-  describe("a body", () => {
-    const open = async () => {
-      const listener = await listen({ host: "127.0.0.1", port: 0, fetch: served.app.fetch });
-      const start = (headers: Record<string, string>): ClientRequest =>
-        httpRequest(`${listener.url}/v1/a2a/agents/echo`, {
-          method: "POST",
-          headers: {
-            "content-type": "application/json",
-            "a2a-version": "1.0",
-            authorization: "Bearer ada",
-            ...headers,
-          },
-        });
-      return { start, [Symbol.asyncDispose]: () => listener.closed(0) };
-    };
-    const answered = async (client: ClientRequest) => {
-      const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-      client.on("response", resolve).on("error", reject);
-      const response = await promise;
-      let text = "";
-      for await (const chunk of response) text += String(chunk);
-      return { status: response.statusCode, body: JSON.parse(text) as Answer["body"] & { error?: { limit?: number } } };
-    };
-    const list = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ListTasks" });
-
-    it("up to the limit is taken, said to be so long or in chunks", async () => {
-      await using server = await open();
-      const whole = server.start({ "content-length": String(LIMIT) });
-      whole.end(list.padEnd(LIMIT));
-      assert.equal((await answered(whole)).body.error, undefined);
-      const chunked = server.start({ "transfer-encoding": "chunked" });
-      for (const piece of list.padEnd(LIMIT).match(/[^]{1,500}/g)!) chunked.write(piece);
-      chunked.end();
-      assert.equal((await answered(chunked)).body.error, undefined);
-    });
-
-    it("that says it is longer is refused with the limit before it is sent", async () => {
-      await using server = await open();
-      const client = server.start({ "content-length": String(LIMIT + 1) });
-      client.flushHeaders();
-      const { status, body } = await answered(client);
-      assert.equal(status, 413);
-      assert.deepEqual([body.error?.code, body.error?.limit], ["request.tooLarge", LIMIT]);
-      client.destroy();
-    });
-
-    it("in chunks is read no further than the limit", async () => {
-      await using server = await open();
-      const client = server.start({ "transfer-encoding": "chunked" });
-      client.write("x".repeat(LIMIT + 1));
-      // It is not ended: the answer comes all the same.
-      assert.equal((await answered(client)).status, 413);
-      client.destroy();
-    });
-
-    it("that breaks off is nobody's error in the log", async () => {
-      await using server = await open();
-      for (const headers of [{ "content-length": "500" }, { "transfer-encoding": "chunked" }]) {
-        const client = server.start(headers);
-        const broken = new Promise((resolve) => client.on("error", resolve));
-        client.write(list, () => client.destroy());
-        await broken;
-      }
-      assert.equal((await served.call("ListTasks")).status, 200);
-      assert.deepEqual(served.log, []);
-    });
-
+  describe("a body that is monstrous", () => {
     it("10,000 levels deep, or with 10^6 parts, is refused without harm", async () => {
       await using big = await serve();
       const deep = `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":${"[".repeat(10_000)}${"]".repeat(10_000)}}]}}}`;
@@ -381,4 +314,78 @@ describe("what a request holds", () => {
       assert.equal((await big.post(parts)).body.error?.code, -32602);
     });
   });
+
+  // Over a socket: what a body of unknown length, or of a false one, comes to. With the platform's Request and Response, and with
+  // the adapter's, which are set up for the whole process and therefore come last.
+  for (const ownsProcess of [false, true])
+    describe(`a body, ${ownsProcess ? "in our" : "in somebody's"} process`, () => {
+      const open = async () => {
+        const listener = await listen({ host: "127.0.0.1", port: 0, fetch: served.app.fetch, ownsProcess });
+        const start = (headers: Record<string, string>): ClientRequest =>
+          httpRequest(`${listener.url}/v1/a2a/agents/echo`, {
+            method: "POST",
+            headers: {
+              "content-type": "application/json",
+              "a2a-version": "1.0",
+              authorization: "Bearer ada",
+              ...headers,
+            },
+          });
+        return { start, [Symbol.asyncDispose]: () => listener.closed(0) };
+      };
+      const answered = async (client: ClientRequest) => {
+        const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+        client.on("response", resolve).on("error", reject);
+        const response = await promise;
+        let text = "";
+        for await (const chunk of response) text += String(chunk);
+        return {
+          status: response.statusCode,
+          body: JSON.parse(text) as Answer["body"] & { error?: { limit?: number } },
+        };
+      };
+      const list = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ListTasks" });
+
+      it("up to the limit is taken, said to be so long or in chunks", async () => {
+        await using server = await open();
+        const whole = server.start({ "content-length": String(LIMIT) });
+        whole.end(list.padEnd(LIMIT));
+        assert.equal((await answered(whole)).body.error, undefined);
+        const chunked = server.start({ "transfer-encoding": "chunked" });
+        for (const piece of list.padEnd(LIMIT).match(/[^]{1,500}/g)!) chunked.write(piece);
+        chunked.end();
+        assert.equal((await answered(chunked)).body.error, undefined);
+      });
+
+      it("that says it is longer is refused with the limit before it is sent", async () => {
+        await using server = await open();
+        const client = server.start({ "content-length": String(LIMIT + 1) });
+        client.flushHeaders();
+        const { status, body } = await answered(client);
+        assert.equal(status, 413);
+        assert.deepEqual([body.error?.code, body.error?.limit], ["request.tooLarge", LIMIT]);
+        client.destroy();
+      });
+
+      it("in chunks is read no further than the limit", async () => {
+        await using server = await open();
+        const client = server.start({ "transfer-encoding": "chunked" });
+        client.write("x".repeat(LIMIT + 1));
+        // It is not ended: the answer comes all the same.
+        assert.equal((await answered(client)).status, 413);
+        client.destroy();
+      });
+
+      it("that breaks off is nobody's error in the log", async () => {
+        await using server = await open();
+        for (const headers of [{ "content-length": "500" }, { "transfer-encoding": "chunked" }]) {
+          const client = server.start(headers);
+          const broken = new Promise((resolve) => client.on("error", resolve));
+          client.write(list, () => client.destroy());
+          await broken;
+        }
+        assert.equal((await served.call("ListTasks")).status, 200);
+        assert.deepEqual(served.log, []);
+      });
+    });
 });
