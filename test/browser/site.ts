@@ -17,14 +17,11 @@ export const TEST_HOSTS = ["--host-resolver-rules=MAP *.test 127.0.0.1"];
 
 export class Site implements AsyncDisposable {
   readonly #server = createServer();
-  readonly #answers: Map<string, Answer>;
+  readonly #answers = new Map<string, Answer>();
   /** `METHOD /path` of each request that came. */
   readonly requests: string[] = [];
 
-  private constructor(answers: Readonly<Record<string, Answer | string>>) {
-    this.#answers = new Map(
-      Object.entries(answers).map(([path, answer]) => [path, typeof answer === "string" ? { body: answer } : answer]),
-    );
+  private constructor() {
     this.#server.on("request", (request, response) => {
       const path = URL.parse(request.url ?? "", "http://site.test")?.pathname ?? "";
       this.requests.push(`${request.method} ${path}`);
@@ -38,10 +35,17 @@ export class Site implements AsyncDisposable {
     });
   }
 
-  static async open(answers: Readonly<Record<string, Answer | string>>): Promise<Site> {
-    const site = new Site(answers);
+  static async open(answers: Readonly<Record<string, Answer | string>> = {}): Promise<Site> {
+    const site = new Site();
+    site.serve(answers);
     await new Promise<void>((resolve) => site.#server.listen(0, "127.0.0.1", resolve));
     return site;
+  }
+
+  serve(answers: Readonly<Record<string, Answer | string>>): void {
+    for (const [path, answer] of Object.entries(answers)) {
+      this.#answers.set(path, typeof answer === "string" ? { body: answer } : answer);
+    }
   }
 
   get port(): number {

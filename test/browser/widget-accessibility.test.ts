@@ -68,7 +68,7 @@ status [polite]`,
     "error",
     { status: "error", message: "The disk is full" },
     `alert [assertive]
-  StaticText "${ID}: "
+  StaticText "${ID}:"
   StaticText "The disk is full"
 progressbar "${ID}" = 42 (The disk is full, 42%, failed)
 StaticText "claude · Reasoning"
@@ -113,7 +113,7 @@ test("P6: hundreds of updates are a few words, in regions that were already ther
   for (let tenth = 1; tenth < 600; tenth += 1) {
     await bar.page.evaluate(
       (one) => {
-        document.querySelector("agent-progress")!.event = one as ProgressEvent;
+        document.querySelector("agent-progress")!.event = one;
       },
       event({ percent: tenth / 6, eta_seconds: 60 - tenth / 10 }),
     );
@@ -121,7 +121,7 @@ test("P6: hundreds of updates are a few words, in regions that were already ther
   }
   await bar.page.evaluate(
     (one) => {
-      document.querySelector("agent-progress")!.event = one as ProgressEvent;
+      document.querySelector("agent-progress")!.event = one;
     },
     event({ status: "done", percent: 100 }),
   );

@@ -50,7 +50,10 @@ export class AgentProgress extends Base {
   set event(event: ProgressEvent | null) {
     const shown = this.#event ?? undefined;
     const same = event?.task_id === shown?.task_id;
-    if (!same) this.#announcer.reset();
+    if (!same) {
+      this.#announcer.reset();
+      this.#filled = undefined;
+    }
     this.#event = event && nextShown(same ? shown : undefined, event);
     this.#events += 1;
     const now = performance.now();
