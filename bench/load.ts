@@ -19,6 +19,15 @@ export interface Load {
   readonly milliseconds?: number;
   /** … or after so many requests. */
   readonly requests?: number;
+  /** What is sent, and what has to come back. Default: a question, and the whole task with its answer. */
+  readonly exchange?: Exchange;
+}
+
+export interface Exchange {
+  /** The next body to send. */
+  readonly body: () => string;
+  /** Throws when this is not the answer. */
+  readonly check: (body: string) => void;
 }
 
 export interface Round {
@@ -44,7 +53,8 @@ export async function load(target: Target, options: Load): Promise<Round> {
     return performance.now() < end && left-- > 0;
   };
   try {
-    await Promise.all(sockets.map((socket) => keepSending(socket, target, next)));
+    const { exchange = { body: question(), check: checkAnswer } } = options;
+    await Promise.all(sockets.map((socket) => keepSending(socket, { target, exchange, next })));
   } finally {
     for (const socket of sockets) socket.destroy();
   }
@@ -65,14 +75,30 @@ async function open(port: number): Promise<Socket> {
   return socket;
 }
 
-function keepSending(socket: Socket, target: Target, next: (latency?: number) => boolean): Promise<void> {
-  const request = template(target);
+interface Sending {
+  readonly target: Target;
+  readonly exchange: Exchange;
+  /** Takes a latency; says whether to send another. */
+  readonly next: (latency?: number) => boolean;
+}
+
+function keepSending(socket: Socket, { target, exchange, next }: Sending): Promise<void> {
+  const { path, port, headers = {} } = target;
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    `Host: 127.0.0.1:${port}`,
+    "Content-Type: application/json",
+    "A2A-Version: 1.0",
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    "Content-Length: ",
+  ].join("\r\n");
   return new Promise((resolve, reject) => {
     let sentAt = 0;
     let received: Buffer = Buffer.alloc(0);
     const send = () => {
       sentAt = performance.now();
-      socket.write(request(randomUUID()));
+      const body = exchange.body();
+      socket.write(`${head}${Buffer.byteLength(body)}\r\n\r\n${body}`);
     };
     socket.on("data", (chunk: Buffer) => {
       received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
@@ -81,7 +107,7 @@ function keepSending(socket: Socket, target: Target, next: (latency?: number) =>
         if (body === undefined) return;
         received = Buffer.alloc(0);
         const latency = performance.now() - sentAt;
-        check(body);
+        exchange.check(body);
         if (next(latency)) send();
         else resolve();
       } catch (error) {
@@ -95,8 +121,8 @@ function keepSending(socket: Socket, target: Target, next: (latency?: number) =>
   });
 }
 
-/** All requests are as long as each other: only the message id differs. */
-function template({ path, port, headers = {} }: Target): (messageId: string) => string {
+/** All bodies are the same, but for the message id. */
+function question(): () => string {
   const id = "0".repeat(36);
   const body = JSON.stringify({
     jsonrpc: "2.0",
@@ -105,15 +131,7 @@ function template({ path, port, headers = {} }: Target): (messageId: string) => 
     params: { message: { messageId: id, role: "ROLE_USER", parts: [{ text: "A question." }] } },
   });
   const [before = "", after = ""] = body.split(id);
-  const head = [
-    `POST ${path} HTTP/1.1`,
-    `Host: 127.0.0.1:${port}`,
-    "Content-Type: application/json",
-    "A2A-Version: 1.0",
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-    `Content-Length: ${body.length}`,
-  ].join("\r\n");
-  return (messageId) => `${head}\r\n\r\n${before}${messageId}${after}`;
+  return () => before + randomUUID() + after;
 }
 
 /** The body, once all of it is there. */
@@ -155,7 +173,7 @@ interface Answer {
   };
 }
 
-function check(body: string): void {
+function checkAnswer(body: string): void {
   const task = (JSON.parse(body) as Answer).result?.task;
   if (
     task?.status?.state !== "TASK_STATE_COMPLETED" ||

@@ -13,6 +13,7 @@ export interface BenchOptions {
 }
 
 const benchmarks: Readonly<Record<string, () => Promise<{ run(options: BenchOptions): Promise<void> }>>> = {
+  parked: () => import("./parked.ts"),
   progress: () => import("./progress.ts"),
   send: () => import("./send.ts"),
   start: () => import("./start.ts"),

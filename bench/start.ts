@@ -4,18 +4,16 @@
  */
 import type { ChildProcess } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
+import { timeToCard } from "./card.ts";
 import { brief, median, result, spread, table } from "./figures.ts";
 import { load } from "./load.ts";
 import type { BenchOptions } from "./main.ts";
 import { addKey, launchNylorun } from "./nylorun.ts";
-import { Server, spawnNode, stop } from "./server.ts";
+import { Server, spawnNode } from "./server.ts";
 
 const agent = fileURLToPath(new URL("agents/answer.ts", import.meta.url));
 const sdk = fileURLToPath(new URL("peers/a2a-sdk.ts", import.meta.url));
@@ -29,9 +27,9 @@ export async function run({ quick, rounds = quick ? 3 : 9 }: BenchOptions): Prom
 
     const starts: Record<"empty" | "stored" | "memory", number[]> = { empty: [], stored: [], memory: [] };
     for (let round = 0; round < rounds; round += 1) {
-      starts.memory.push(await time((port) => spawnNode([sdk, String(port)])));
-      starts.empty.push(await time((port) => nylorun(join(folder, `empty-${round}`), port)));
-      starts.stored.push(await time((port) => nylorun(stored, port)));
+      starts.memory.push(await timeToCard("Answer", (port) => spawnNode([sdk, String(port)])));
+      starts.empty.push(await timeToCard("Answer", (port) => nylorun(join(folder, `empty-${round}`), port)));
+      starts.stored.push(await timeToCard("Answer", (port) => nylorun(stored, port)));
     }
 
     const row = (name: string, times: readonly number[]) => [
@@ -81,41 +79,4 @@ async function fill(home: string, tasks: number): Promise<void> {
   const { requests, perSecond } = await load(target, { connections: 128, requests: tasks, milliseconds: 120_000 });
   if (requests !== tasks) throw new Error(`Only ${requests} of ${tasks} tasks were stored within two minutes.`);
   console.log(`stored ${tasks.toLocaleString("en")} tasks at ${brief(perSecond)}/s\n`);
-}
-
-/** Milliseconds from the spawn to the first card. */
-async function time(spawnAt: (port: number) => ChildProcess): Promise<number> {
-  const port = await freePort();
-  const start = performance.now();
-  const child = spawnAt(port);
-  const said: string[] = [];
-  child.stdout?.on("data", (data: Buffer) => said.push(data.toString()));
-  child.stderr?.on("data", (data: Buffer) => said.push(data.toString()));
-  try {
-    while (performance.now() - start < 15_000 && child.exitCode === null) {
-      if (await serves(port)) return performance.now() - start;
-      await setTimeout(2);
-    }
-    throw new Error(`No card was served:\n${said.join("")}`);
-  } finally {
-    await stop(child);
-  }
-}
-
-async function serves(port: number): Promise<boolean> {
-  try {
-    const response = await fetch(`http://127.0.0.1:${port}/.well-known/agent-card.json`);
-    const card = (await response.json()) as { readonly name?: unknown };
-    return response.ok && card.name === "Answer";
-  } catch {
-    return false;
-  }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
