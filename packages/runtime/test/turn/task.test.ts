@@ -219,6 +219,29 @@ describe("extension data", () => {
   });
 });
 
+describe("the prompt of an interaction", () => {
+  const asked = (kind: "approval" | "connection" | "question", active: ReadonlySet<ExtensionUri>) => {
+    const interaction = { interactionId: "i-1", kind, prompt: "May I?" };
+    const view: TurnView = { waitsFor: kind, status: { ...said("i-1", "May I?"), interaction } };
+    return taskOf(turn({ state: "waiting", view }), { ...options, active }).status.message?.parts;
+  };
+
+  it("tells who has no part in interactions/v1 that words do not answer it, and who can (A2A 7.6.1)", () => {
+    for (const kind of ["approval", "connection"] as const) {
+      const parts = asked(kind, new Set([EXTENSIONS.progress]));
+      assert.deepEqual(parts?.[0], { text: "May I?" }, kind);
+      assert.match(parts[1]?.text ?? "", /in words cannot .*task-7/, kind);
+    }
+  });
+
+  it("is all there is for who has, and for a question, which words answer", () => {
+    const alone = [{ text: "May I?" }];
+    assert.deepEqual(asked("approval", new Set([EXTENSIONS.interactions])), alone);
+    assert.deepEqual(asked("connection", all), alone);
+    assert.deepEqual(asked("question", none), alone);
+  });
+});
+
 describe("what SendMessage answers", () => {
   it("is the task", () => {
     assert.deepEqual(sendResponseOf(turn(), options), { task: taskOf(turn(), options) });
