@@ -89,6 +89,8 @@ export interface LostEffect {
   readonly id: string;
   readonly name: string;
   readonly why: EffectLost["why"];
+  /** When it was found lost. */
+  readonly at: number;
 }
 
 /** Something that was said in a turn, by the agent or by the caller. Extension data is apart from the text. */

@@ -24,7 +24,7 @@ export function advance(view: TurnView, entry: Entry, at: number, entries: reado
     case "lost": {
       const effect = entries[entry.of];
       if (effect?.kind !== "effect") return view;
-      const lost = { of: entry.of, id: effect.id, name: effect.name, why: entry.why };
+      const lost = { of: entry.of, id: effect.id, name: effect.name, why: entry.why, at: entry.at };
       return shown({ ...view, lost: [...(view.lost ?? []), lost] });
     }
     case "retry":

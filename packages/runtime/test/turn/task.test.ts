@@ -146,7 +146,7 @@ describe("extension data", () => {
         extensionData: { [interactions]: { interactionId: "i-0", approved: true } },
       },
     ],
-    lost: [{ of: 1, id: "e-1", name: "refund", why: "died" }],
+    lost: [{ of: 1, id: "e-1", name: "refund", why: "died", at: 1 }],
     totals: { steps: 2, tokens: 0 },
     artifacts: [
       {
