@@ -77,10 +77,8 @@ background:repeating-linear-gradient(-45deg,var(--_c) 0 .3em,transparent 0 .5em)
 #base[data-status=done] #fill{transition:none}
 [data-status=error] #bar{background:none;box-shadow:inset 0 0 0 1px var(--_c)}
 [data-stale] #time{font-weight:600}
-[data-beat="0"] #fill::after{animation:glow0 .9s ease-out}
-[data-beat="1"] #fill::after{animation:glow1 .9s ease-out}
-[data-beat="0"] #icon{animation:beat0 .9s ease-out}
-[data-beat="1"] #icon{animation:beat1 .9s ease-out}
+[data-beat="0"]{#fill::after{animation:glow0 .9s ease-out}#icon{animation:beat0 .9s ease-out}}
+[data-beat="1"]{#fill::after{animation:glow1 .9s ease-out}#icon{animation:beat1 .9s ease-out}}
 [data-tick="0"] #stage{animation:tick0 .25s ease-out}
 [data-tick="1"] #stage{animation:tick1 .25s ease-out}
 @keyframes glow0{0%{color:#fffc}}
@@ -89,22 +87,22 @@ background:repeating-linear-gradient(-45deg,var(--_c) 0 .3em,transparent 0 .5em)
 @keyframes beat1{0%{fill-opacity:.4}}
 @keyframes tick0{0%{opacity:0;translate:0 var(--_rise,.35em)}}
 @keyframes tick1{0%{opacity:0;translate:0 var(--_rise,.35em)}}
-:host([size=compact]){contain-intrinsic-block-size:auto 1.4em;container-type:inline-size;inline-size:100%;min-inline-size:8em}
-:host([size=compact]) #base{
-grid:auto/auto minmax(0,3fr) minmax(3em,2fr) 2.75em 8.5em;
-align-items:center;
-gap:.6em
-}
-:host([size=compact]) :is(#head,#foot){display:contents}
-:host([size=compact]) :is(#stage,#what){display:block;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-:host([size=compact]) #icon{inset:0}
-:host([size=compact]) :is(#stage,#alert){grid-area:1/2}
-:host([size=compact]) #bar{grid-area:1/3}
-:host([size=compact]) #time{overflow:hidden;text-overflow:ellipsis}
-:host([size=compact]) #note{display:none}
+:host([size=compact]){
+contain-intrinsic-block-size:auto 1.4em;
+container-type:inline-size;
+inline-size:100%;
+min-inline-size:8em;
+#base{grid:auto/auto minmax(0,3fr) minmax(3em,2fr) 2.75em 8.5em;align-items:center;gap:.6em}
+#head,#foot{display:contents}
+#stage,#what,#time{display:block;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+#icon{inset:0}
+#stage,#alert{grid-area:1/2}
+#bar{grid-area:1/3}
+#note{display:none}
 @container (max-width:26em){
-:host([size=compact]) #base{grid:auto/auto minmax(0,3fr) minmax(3em,2fr) 2.75em}
-:host([size=compact]) #time{display:none}
+#base{grid:auto/auto minmax(0,3fr) minmax(3em,2fr) 2.75em}
+#time{display:none}
+}
 }
 @media (prefers-reduced-motion:reduce){
 #base{--_rise:0}

@@ -93,7 +93,8 @@ function timeOf(
   if (status === "done") return [words.timeDone];
   if (status === "error") return [words.timeError];
   // Another clock than the stamping one may be behind it: an age is never negative.
-  const age = now === undefined ? 0 : Math.max(0, (now - Date.parse(String(event.timestamp))) / 1000) || 0;
+  const at = typeof event.timestamp === "string" ? Date.parse(event.timestamp) : NaN;
+  const age = now === undefined ? 0 : Math.max(0, (now - at) / 1000) || 0;
   if (age >= STALE_AFTER) {
     const seconds = Math.floor(age);
     return [words.noUpdate(seconds), words.noUpdateSpoken(seconds), true];
