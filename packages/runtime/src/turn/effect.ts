@@ -8,6 +8,7 @@ import type { Completion, EffectLost, EffectResult, EffectStarted, Totals } from
 import { isOutcomeUnknown, recordedError, resultOf } from "./json.ts";
 import type { OpenWait } from "./record.ts";
 import type { Run } from "./run.ts";
+import type { Timers } from "./timers.ts";
 
 /** How often an idempotent effect is tried in all, and how long it waits in between: doubling, up to the longest. */
 const attemptLimit = 10;
@@ -118,7 +119,7 @@ export class EffectRunner {
       return this.#outcome(at, { error: { name: "EffectError", code: "effect.exhausted", message } });
     }
     this.running++;
-    setTimeout(() => {
+    this.#run.ports.timers.after(pauseMs, () => {
       this.running--;
       if (this.#run.dropped || this.#run.cancelled) return this.#run.pump();
       this.running++;
@@ -126,14 +127,14 @@ export class EffectRunner {
         this.running--;
         void this.#attempt(at, attempts + 1);
       });
-    }, pauseMs);
+    });
   }
 
   async #attempt(at: number, attempt: number): Promise<void> {
     const { name, run, options } = this.#asked.get(at)!;
     const started = this.#run.entries[at] as EffectStarted;
     const { ports } = this.#run;
-    const timeout = options.timeoutMs === undefined ? undefined : AbortSignal.timeout(options.timeoutMs);
+    const { signal: timeout, stop } = deadline(ports.timers, options.timeoutMs);
     const signal = timeout ? AbortSignal.any([this.#run.signal, timeout]) : this.#run.signal;
     // A cancelled turn waits for what its effects say (E16); one that is out of time does not.
     const timeUp = timeout ? AbortSignal.any([this.#run.timeUp, timeout]) : this.#run.timeUp;
@@ -152,7 +153,8 @@ export class EffectRunner {
     };
     this.running++;
     // The last moment at which this node can know that it still may (E7).
-    if (performance.now() >= this.#run.leaseUntil && !(await this.#run.mayAct())) {
+    if (ports.timers.now() >= this.#run.leaseUntil && !(await this.#run.mayAct())) {
+      stop();
       this.running--;
       return this.#run.pump();
     }
@@ -174,6 +176,7 @@ export class EffectRunner {
       if (signal.aborted) why = timeout?.aborted ? "timeout" : "aborted";
       else if (!isOutcomeUnknown(error)) result = { error: recordedError(error) };
     }
+    stop();
     this.running--;
     if (result !== undefined) return this.#outcome(at, result, usage);
     if (options.idempotent === true && !this.#run.cancelled) {
@@ -238,6 +241,17 @@ export class EffectRunner {
 
 async function invoke(run: Asked["run"], effect: Effect): Promise<unknown> {
   return run(effect);
+}
+
+/** Aborted after `ms`, if any; until it is stopped. */
+function deadline(
+  timers: Timers,
+  ms: number | undefined,
+): { readonly signal?: AbortSignal; readonly stop: () => void } {
+  if (ms === undefined) return { stop: () => undefined };
+  const controller = new AbortController();
+  const expired = () => controller.abort(new DOMException(`It took longer than ${ms} ms.`, "TimeoutError"));
+  return { signal: controller.signal, stop: timers.after(ms, expired) };
 }
 
 /** Resolves, with nothing, when the signal is aborted: an effect that ignores it is not waited for. */

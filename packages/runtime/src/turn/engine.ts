@@ -8,9 +8,10 @@ import type { Commit, TurnPage, TurnQuery } from "../store/store.ts";
 import { Inbox } from "./inbox.ts";
 import type { EffectEnded, EffectRetried } from "./journal.ts";
 import { resultOf } from "./json.ts";
-import type { EngineOptions } from "./ports.ts";
+import type { EngineOptions, EnginePorts } from "./ports.ts";
 import type { TurnKey, TurnRecord } from "./record.ts";
 import { Runner } from "./runner.ts";
+import { systemTimers } from "./timers.ts";
 import { advance, ended, released, stateOf } from "./view.ts";
 
 /** Who asks, and whom. */
@@ -86,8 +87,9 @@ export interface Engine extends AsyncDisposable {
   fail(key: TurnKey, reason?: string): Promise<boolean>;
 }
 
-export function createEngine(options: EngineOptions): Engine {
-  const { store, signal, taskIds, limits, agents } = options;
+export function createEngine(given: EngineOptions): Engine {
+  const options: EnginePorts = { timers: systemTimers, ...given };
+  const { store, signal, taskIds, limits, agents, timers } = options;
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   const runner = new Runner(options, byId);
   const inbox = new Inbox(options, runner);
@@ -180,12 +182,12 @@ export function createEngine(options: EngineOptions): Engine {
         };
         const onTime = () => look(true);
         const over = () => {
-          clearTimeout(timer);
+          stopTimer();
           unlisten();
           abort?.removeEventListener("abort", onTime);
         };
         const unlisten = signal.onTurn(turn, () => look(false));
-        const timer = setTimeout(onTime, timeoutMs);
+        const stopTimer = timers.after(timeoutMs, onTime);
         abort?.addEventListener("abort", onTime, { once: true });
         // It may have changed between the reading of `turn` and the listening.
         if (!store.readsAreCurrent) look(false);

@@ -17,7 +17,7 @@ import type { InteractionAnswer, Message } from "@nylorun/protocol";
 import type { Accepted, Commit, MessageKey } from "../store/store.ts";
 import type { Incoming } from "./engine.ts";
 import type { Entry, InteractionOpened } from "./journal.ts";
-import type { EngineOptions } from "./ports.ts";
+import type { EnginePorts } from "./ports.ts";
 import type { Said, StoredMessage, TurnKey, TurnRecord } from "./record.ts";
 import type { Runner } from "./runner.ts";
 import { advance, interactionOf, replied, stateOf } from "./view.ts";
@@ -26,11 +26,11 @@ import { advance, interactionOf, replied, stateOf } from "./view.ts";
 const heardLimit = 20;
 
 export class Inbox {
-  readonly #options: EngineOptions;
+  readonly #options: EnginePorts;
   readonly #runner: Runner;
   readonly #versions: ReadonlyMap<string, string>;
 
-  constructor(options: EngineOptions, runner: Runner) {
+  constructor(options: EnginePorts, runner: Runner) {
     this.#options = options;
     this.#runner = runner;
     this.#versions = new Map(options.agents.map(({ id, version }) => [id, version]));

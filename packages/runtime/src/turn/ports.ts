@@ -4,6 +4,7 @@ import type { Agent } from "@nylorun/agents";
 import type { Signal } from "../store/signal.ts";
 import type { Store } from "../store/store.ts";
 import type { TaskIds } from "./task-id.ts";
+import type { Timers } from "./timers.ts";
 
 /** Milliseconds, and counts. */
 export interface EngineLimits {
@@ -53,7 +54,12 @@ export interface EngineOptions {
   readonly asyncContext: AsyncContext<Running>;
   /** Says what is wrong with a value by a JSON Schema; undefined when nothing is. */
   readonly misfit: (schema: object, value: unknown) => string | undefined;
+  /** Default: the system's. */
+  readonly timers?: Timers;
 }
+
+/** The options, resolved. */
+export type EnginePorts = Required<EngineOptions>;
 
 /** What {@link AsyncContext} carries. */
 export interface Running {

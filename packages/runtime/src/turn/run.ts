@@ -17,9 +17,10 @@ import { createTurn } from "./face.ts";
 import { callName, isCompletion } from "./journal.ts";
 import type { Completion, EffectLost, Entry, Start } from "./journal.ts";
 import { resultOf } from "./json.ts";
-import type { EngineOptions, Running } from "./ports.ts";
+import type { EnginePorts, Running } from "./ports.ts";
 import type { Claim, Said, TurnRecord, TurnView } from "./record.ts";
 import { Replay } from "./replay.ts";
+import { pause } from "./timers.ts";
 import { advance, dueAt, ended, held, said, stateOf } from "./view.ts";
 import type { Ending } from "./view.ts";
 
@@ -35,7 +36,7 @@ export type RunEnd =
 export interface RunOptions {
   readonly claim: Claim;
   readonly agent: Agent;
-  readonly ports: EngineOptions;
+  readonly ports: EnginePorts;
 }
 
 /** How long a write that failed waits before it is tried again: doubling, up to the longest. */
@@ -67,10 +68,10 @@ type Result = { readonly returned: unknown } | { readonly threw: unknown };
 
 export class Run implements Running {
   readonly effect = false;
-  /** Monotonic milliseconds (`performance.now()`) until which this node has the turn for sure. */
+  /** Monotonic milliseconds (`timers.now()`) until which this node has the turn for sure. */
   leaseUntil: number;
   readonly agent: Agent;
-  readonly ports: EngineOptions;
+  readonly ports: EnginePorts;
   /** Earlier turns of the context. Set before the start. */
   earlier: readonly EarlierTurn[] = [];
   readonly #epoch: number;
@@ -104,17 +105,17 @@ export class Run implements Running {
   #words: readonly Said[] = [];
   #snapshotAt = 0;
   #snapshotDueNow = false;
-  #snapshotTimer: ReturnType<typeof setTimeout> | undefined;
-  #graceTimer: ReturnType<typeof setTimeout> | undefined;
-  #stallTimer: ReturnType<typeof setTimeout> | undefined;
-  #wakeTimer: ReturnType<typeof setTimeout> | undefined;
-  #timeout: ReturnType<typeof setTimeout> | undefined;
+  #stopSnapshotTimer: (() => void) | undefined;
+  #stopGraceTimer: (() => void) | undefined;
+  #stopStallTimer: (() => void) | undefined;
+  #stopWakeTimer: (() => void) | undefined;
+  #stopTimeout: (() => void) | undefined;
   #unlisten: (() => void) | undefined;
 
   constructor({ claim, agent, ports }: RunOptions) {
     this.agent = agent;
     this.ports = ports;
-    this.leaseUntil = performance.now() + ports.limits.leaseMs;
+    this.leaseUntil = ports.timers.now() + ports.limits.leaseMs;
     this.#epoch = claim.epoch;
     this.#now = claim.turn.createdAt;
     this.#record = claim.turn;
@@ -179,12 +180,12 @@ export class Run implements Running {
    * effect waits for the answer (E7).
    */
   async mayAct(): Promise<boolean> {
-    while (this.isOurs && performance.now() >= this.leaseUntil) {
-      const { store, limits } = this.ports;
-      const asked = performance.now();
+    const { store, limits, timers } = this.ports;
+    while (this.isOurs && timers.now() >= this.leaseUntil) {
+      const asked = timers.now();
       const lease = { context: this.#record.context, epoch: this.#epoch };
       const lost = await store.renew([lease], limits.leaseMs).catch(() => undefined);
-      if (lost === undefined) await pause(firstStorePauseMs);
+      if (lost === undefined) await pause(timers, firstStorePauseMs);
       else if (lost.length > 0) this.lost();
       else this.leaseUntil = asked + limits.leaseMs;
     }
@@ -195,7 +196,7 @@ export class Run implements Running {
   start(): Promise<RunEnd> {
     const { ports, agent } = this;
     this.#unlisten = ports.signal.onTurn(this.#record, () => void this.#changed());
-    this.#timeout = setTimeout(() => this.#outOfTime(), ports.limits.turnTimeoutMs);
+    this.#stopTimeout = this.#after(ports.limits.turnTimeoutMs, () => this.#outOfTime());
     this.#resume();
     const turn = createTurn(this, this.#effects);
     this.#stepping = this.#inStep = true;
@@ -352,7 +353,7 @@ export class Run implements Running {
       case "diverged":
         return this.#diverge(next.why);
       case "stalled":
-        this.#stallTimer ??= setTimeout(() => this.#diverge(next.why), this.ports.limits.replayStallMs);
+        this.#stopStallTimer ??= this.#after(this.ports.limits.replayStallMs, () => this.#diverge(next.why));
         return;
       case "nothing":
         this.#caughtUp = true;
@@ -512,7 +513,7 @@ export class Run implements Running {
     for (const settler of this.#settlers.values()) settler.reject(cancelled);
     this.#settlers.clear();
     this.#outgoing = [];
-    this.#graceTimer = setTimeout(() => this.#outOfGrace(), this.ports.limits.cancelGraceMs);
+    this.#stopGraceTimer = this.#after(this.ports.limits.cancelGraceMs, () => this.#outOfGrace());
     this.#drained();
   }
 
@@ -523,7 +524,7 @@ export class Run implements Running {
     this.#drop();
     this.#abort.abort(new Error("This node has lost the turn."));
     this.#outgoing = [];
-    this.#graceTimer = setTimeout(() => this.#outOfGrace(), this.ports.limits.cancelGraceMs);
+    this.#stopGraceTimer = this.#after(this.ports.limits.cancelGraceMs, () => this.#outOfGrace());
     this.#drained();
   }
 
@@ -550,7 +551,10 @@ export class Run implements Running {
     if (this.#over) return;
     this.#over = true;
     this.#unlisten?.();
-    for (const timer of [this.#timeout, this.#snapshotTimer, this.#wakeTimer, this.#graceTimer]) clearTimeout(timer);
+    this.#stopTimeout?.();
+    this.#stopSnapshotTimer?.();
+    this.#stopWakeTimer?.();
+    this.#stopGraceTimer?.();
     this.#clearStall();
     this.#end.resolve(end);
   }
@@ -664,7 +668,7 @@ export class Run implements Running {
         });
         if (result === undefined) {
           // The store is down, or full: what was asked for waits until it is not.
-          await pause(Math.min(longestStorePauseMs, firstStorePauseMs * 2 ** failures++));
+          await pause(this.ports.timers, Math.min(longestStorePauseMs, firstStorePauseMs * 2 ** failures++));
           if (this.#over || this.#cancelled || this.#dropped) return undefined;
           continue;
         }
@@ -714,13 +718,13 @@ export class Run implements Running {
 
   #snapshot(): void {
     if (!this.#caughtUp && this.#replay.behind) return;
-    if (this.#over || this.#snapshotTimer !== undefined || !this.#snapshotDirty()) return;
-    const wait = Math.max(0, this.#snapshotAt + snapshotEveryMs - performance.now());
-    this.#snapshotTimer = setTimeout(() => {
-      this.#snapshotTimer = undefined;
+    if (this.#over || this.#stopSnapshotTimer !== undefined || !this.#snapshotDirty()) return;
+    const wait = Math.max(0, this.#snapshotAt + snapshotEveryMs - this.ports.timers.now());
+    this.#stopSnapshotTimer = this.#after(wait, () => {
+      this.#stopSnapshotTimer = undefined;
       this.#snapshotDueNow = true;
       if (!this.#writing) void this.#flush();
-    }, wait);
+    });
   }
 
   #snapshotDue(): boolean {
@@ -742,27 +746,29 @@ export class Run implements Running {
     if (this.#plan === plan) this.#plan = undefined;
     if (this.#progress === progress) this.#progress = undefined;
     this.#words = this.#words.slice(words.length);
-    this.#snapshotAt = performance.now();
+    this.#snapshotAt = this.ports.timers.now();
     this.#snapshotDueNow = false;
   }
 
   // Timers for what is due while the run stays in memory.
 
   #wakeForWaits(): void {
-    clearTimeout(this.#wakeTimer);
+    this.#stopWakeTimer?.();
     const waits = this.#record.view.waits;
     const now = this.ports.store.now();
     const due = dueAt(waits, now);
     if (due === undefined || this.#over) return;
-    this.#wakeTimer = setTimeout(
-      () => this.#endDueWaits(this.ports.store.now()),
-      Math.min(Math.max(0, due - now), 2 ** 31 - 1),
-    );
+    const wait = Math.min(Math.max(0, due - now), 2 ** 31 - 1);
+    this.#stopWakeTimer = this.#after(wait, () => this.#endDueWaits(this.ports.store.now()));
   }
 
   #clearStall(): void {
-    clearTimeout(this.#stallTimer);
-    this.#stallTimer = undefined;
+    this.#stopStallTimer?.();
+    this.#stopStallTimer = undefined;
+  }
+
+  #after(ms: number, code: () => void): () => void {
+    return this.ports.timers.after(ms, code);
   }
 }
 
@@ -772,10 +778,6 @@ function withSnapshot(view: TurnView, snapshot: Snapshot | undefined): TurnView 
   if (snapshot === undefined) return view;
   const { plan, progress, words } = snapshot;
   return { ...words.reduce(said, view), ...(plan && { plan }), ...(progress && { progress }) };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function unjournaled(call: Start, why: "no key" | "key used"): AgentError {

@@ -6,10 +6,11 @@ import type { Agent, EarlierTurn } from "@nylorun/agents";
 import { taskStateOf } from "@nylorun/protocol";
 
 import { suspectDeaths } from "../store/store.ts";
-import type { EngineOptions } from "./ports.ts";
+import type { EnginePorts } from "./ports.ts";
 import type { Claim, TurnRecord } from "./record.ts";
 import { Run } from "./run.ts";
 import type { RunEnd } from "./run.ts";
+import { pause } from "./timers.ts";
 import { held } from "./view.ts";
 
 /** Earlier turns that an author is given. */
@@ -22,7 +23,7 @@ const longestNapMs = 30_000;
 const retryMs = 1000;
 
 export class Runner {
-  readonly #options: EngineOptions;
+  readonly #options: EnginePorts;
   readonly #agents: ReadonlyMap<string, Agent>;
   readonly #runs = new Set<Run>();
   /** Claims that are being made: they will need a place. */
@@ -34,11 +35,11 @@ export class Runner {
   #left = false;
   #claimAgain = false;
   #state: "new" | "started" | "stopped" = "new";
-  #nap: ReturnType<typeof setTimeout> | undefined;
-  #heartBeat: ReturnType<typeof setInterval> | undefined;
+  #stopNap: (() => void) | undefined;
+  #stopHeartBeat: (() => void) | undefined;
   #unlisten: (() => void) | undefined;
 
-  constructor(options: EngineOptions, agents: ReadonlyMap<string, Agent>) {
+  constructor(options: EnginePorts, agents: ReadonlyMap<string, Agent>) {
     this.#options = options;
     this.#agents = agents;
   }
@@ -51,7 +52,7 @@ export class Runner {
     if (this.#state !== "new") return;
     this.#state = "started";
     this.#unlisten = this.#options.signal.onDue(() => this.#claimSoon());
-    this.#heartBeat = setInterval(() => void this.#renew(), this.#options.limits.leaseMs / 3);
+    this.#beat();
     this.#claimSoon();
   }
 
@@ -60,10 +61,11 @@ export class Runner {
     if (this.#state === "stopped") return;
     this.#state = "stopped";
     this.#unlisten?.();
-    clearTimeout(this.#nap);
-    const deadline = performance.now() + graceMs;
-    while ((this.#runs.size > 0 || this.#reserved > 0) && performance.now() < deadline) await pause(5);
-    clearInterval(this.#heartBeat);
+    this.#stopNap?.();
+    const { timers } = this.#options;
+    const deadline = timers.now() + graceMs;
+    while ((this.#runs.size > 0 || this.#reserved > 0) && timers.now() < deadline) await pause(timers, 5);
+    this.#stopHeartBeat?.();
     await Promise.all([...this.#runs].map((run) => run.stop()));
   }
 
@@ -97,9 +99,9 @@ export class Runner {
   }
 
   async #claim(): Promise<void> {
-    const { store, limits, log } = this.#options;
+    const { store, limits, log, timers } = this.#options;
     const { leaseMs } = limits;
-    clearTimeout(this.#nap);
+    this.#stopNap?.();
     try {
       for (;;) {
         const busy = this.#runs.size + this.#reserved > 0;
@@ -127,12 +129,12 @@ export class Runner {
           continue;
         }
         const wait = at === undefined ? longestNapMs : Math.min(Math.max(at - store.now(), 0), longestNapMs);
-        this.#nap = setTimeout(() => this.#claimSoon(), wait);
+        this.#stopNap = timers.after(wait, () => this.#claimSoon());
         return;
       }
     } catch (error) {
       log.error({ error }, "Due turns could not be claimed; trying again.");
-      this.#nap = setTimeout(() => this.#claimSoon(), retryMs);
+      this.#stopNap = timers.after(retryMs, () => this.#claimSoon());
     }
   }
 
@@ -213,11 +215,19 @@ export class Runner {
     await store.commit({ key: turn, length: turn.length, epoch, then: { do: "park", dueAt: store.now() } });
   }
 
+  #beat(): void {
+    const { timers, limits } = this.#options;
+    this.#stopHeartBeat = timers.after(limits.leaseMs / 3, () => {
+      this.#beat();
+      void this.#renew();
+    });
+  }
+
   async #renew(): Promise<void> {
-    const { store, limits, log } = this.#options;
+    const { store, limits, log, timers } = this.#options;
     const runs = [...this.#runs];
     if (runs.length === 0) return;
-    const asked = performance.now();
+    const asked = timers.now();
     try {
       const lost = await store.renew(
         runs.map((run) => ({ context: run.record.context, epoch: run.epoch })),
@@ -242,8 +252,4 @@ export class Runner {
       answer: turn.view.reply ?? turn.view.artifacts?.flatMap((artifact) => artifact.parts) ?? [],
     };
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
