@@ -100,7 +100,7 @@ async function play(page: Page, kind: Kind, seconds: number): Promise<Round> {
         task_id: `bench:${bar}`,
         percent: (turn * 0.7 + bar) % 100,
         eta_seconds: 90 - (turn % 90),
-        stage: stages[Math.floor(turn / 20 + bar) % stages.length]!,
+        stage: stages[Math.floor((turn + bar * 7) / 20) % stages.length]!,
         status: "running" as const,
         timestamp: "2026-10-14T02:00:00.000Z",
         agent: "bench",

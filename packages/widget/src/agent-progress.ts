@@ -3,8 +3,8 @@ import type { ProgressEvent } from "@nylorun/protocol";
 
 import { Announcer } from "./announcer.ts";
 import { attributeOf, FIELDS } from "./fields.ts";
-import { filling, PARTS, SKELETON, SVG } from "./skeleton.ts";
-import type { Filling, Node } from "./skeleton.ts";
+import { filling, PARTS, PLACES, SKELETON, SVG } from "./skeleton.ts";
+import type { Node } from "./skeleton.ts";
 import { STYLE } from "./style.ts";
 import { viewOf } from "./view.ts";
 import type { LooseEvent } from "./view.ts";
@@ -17,8 +17,8 @@ const Base = globalThis.HTMLElement ?? (Object as unknown as typeof HTMLElement)
 /** Adopted, not written into the tree: no page's content security policy stands in its way. */
 let sheet: CSSStyleSheet | undefined;
 
-/** How long the tip glows for an event, in milliseconds; events within that time do not start it again. */
-const GLOW_MS = 900;
+/** The tip lights up for an event, but not again within this time, in milliseconds: many bars that all glow cost too much. */
+const GLOW_MS = 1500;
 
 /**
  * A bar, a countdown and a stage for one task of one agent. It has no timers and asks for nothing: the page sets `event` each time
@@ -33,7 +33,10 @@ export class AgentProgress extends Base {
   readonly #announcer = new Announcer();
   /** The elements of the shadow tree by name; empty until the element is first connected. */
   readonly #parts = new Map<string, Element>();
-  #filled: Filling | undefined;
+  #filled: readonly (string | null)[] = [];
+  #leaps = false;
+  /** Whether the task that is shown has not been rendered yet: nothing of it changes, then. */
+  #fresh = true;
   #updating = false;
   #fill = 0;
   #events = 0;
@@ -52,7 +55,7 @@ export class AgentProgress extends Base {
     const same = event?.task_id === shown?.task_id;
     if (!same) {
       this.#announcer.reset();
-      this.#filled = undefined;
+      this.#fresh = true;
     }
     this.#event = event && nextShown(same ? shown : undefined, event);
     this.#events += 1;
@@ -129,21 +132,20 @@ export class AgentProgress extends Base {
     });
     const last = this.#filled;
     const next = filling(view, this.getAttribute("size") === "compact");
-    for (const [name, values] of Object.entries(next)) {
-      const part = this.#parts.get(name);
-      for (const [key, value] of Object.entries(values)) {
-        if (part !== undefined && last?.[name]![key] !== value) write(part, key, value);
-      }
+    for (let index = 0; index < PLACES.length; index += 1) {
+      const [name, key] = PLACES[index]!;
+      const value = next[index]!;
+      if (value !== last[index]) write(this.#parts.get(name)!, key, value);
+      if (name === "stage" && value !== last[index] && !this.#fresh) this.#alternate("data-tick");
     }
-    const base = this.#parts.get("base")!;
     // A small step needs no transition to be followed, and many bars that take many small ones could not afford it.
     const leaps = Math.abs(view.fill - this.#fill) > 2;
-    if (base.hasAttribute("data-leap") !== leaps) base.toggleAttribute("data-leap", leaps);
-    (this.#parts.get("fill") as HTMLElement).style.setProperty("--p", `${(this.#fill = view.fill)}`);
+    if (leaps !== this.#leaps) this.#parts.get("base")!.toggleAttribute("data-leap", (this.#leaps = leaps));
+    (this.#parts.get("fill") as HTMLElement).style.translate = `${(this.#fill = view.fill) - 100}%`;
     if (view.status === "running")
       this.#parts.get("shape")!.setAttribute("transform", `rotate(${this.#events * 45} 8 8)`);
-    if (last !== undefined && last["stage"]!["text"] !== view.stage) this.#alternate("data-tick");
     this.#filled = next;
+    this.#fresh = false;
     const said = this.#announcer.next(view, this.#words, performance.now());
     if (said !== undefined && !this.hasAttribute("quiet")) write(this.#parts.get("said")!, "text", said);
   }

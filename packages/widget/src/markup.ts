@@ -5,8 +5,8 @@
 import type { ProgressEvent } from "@nylorun/protocol";
 
 import { attributeOf, FIELDS } from "./fields.ts";
-import { filling, PARTS, SKELETON } from "./skeleton.ts";
-import type { Attributes, Filling, Node } from "./skeleton.ts";
+import { filling, PARTS, PLACES, SKELETON } from "./skeleton.ts";
+import type { Attributes, Node } from "./skeleton.ts";
 import { STYLE } from "./style.ts";
 import { viewOf } from "./view.ts";
 import { ENGLISH } from "./words.ts";
@@ -25,12 +25,18 @@ export function markup(event: ProgressEvent, { label, size = "full", quiet, nonc
   const view = viewOf(event, { words: ENGLISH, now: undefined, label: label ?? "" });
   const host: Record<string, string | null> = { label: label ?? null, size, quiet: quiet === true ? "" : null };
   for (const field of FIELDS) host[attributeOf(field)] = event[field] == null ? null : String(event[field]);
-  const style = `<style${write({ nonce: nonce ?? null })}>${STYLE}#fill{--p:${view.fill}}</style>`;
-  const tree = element(SKELETON, filling(view, size === "compact"));
+  const style = `<style${write({ nonce: nonce ?? null })}>${STYLE}#fill{translate:${view.fill - 100}%}</style>`;
+  const filled: Record<string, Record<string, string | null>> = {};
+  const values = filling(view, size === "compact");
+  for (const [index, [name, key]] of PLACES.entries()) (filled[name] ??= {})[key] = values[index] ?? null;
+  const tree = element(SKELETON, filled);
   return `<agent-progress${write(host)}><template shadowrootmode="open">${style}${tree}</template></agent-progress>`;
 }
 
-function element([name, tag, attributes = {}, children = []]: Node, filled: Filling): string {
+function element(
+  [name, tag, attributes = {}, children = []]: Node,
+  filled: Readonly<Record<string, Attributes>>,
+): string {
   const { text = "", ...own } = filled[name] ?? {};
   const all = { ...attributes, id: name, part: PARTS.includes(name) ? name : null, ...own };
   return `<${tag}${write(all)}>${escaped(text ?? "")}${children.map((child) => element(child, filled)).join("")}</${tag}>`;

@@ -4,8 +4,6 @@ import type { View } from "./view.ts";
 export const SVG = "http://www.w3.org/2000/svg";
 
 export type Attributes = Readonly<Record<string, string | null>>;
-/** Texts (`text`) and attributes by name; null: no such attribute. */
-export type Filling = Readonly<Record<string, Attributes>>;
 
 /** One element of the shadow tree: its name (also its part), tag, lasting attributes, children. */
 export type Node = readonly [name: string, tag: string, attributes?: Attributes, children?: readonly Node[]];
@@ -71,27 +69,42 @@ const SHAPES = {
     "M5.1 1h5.8L15 5.1v5.8L10.9 15H5.1L1 10.9V5.1zM5.2 6.4L6.8 8 5.2 9.6l1.2 1.2L8 9.2l1.6 1.6 1.2-1.2L9.2 8l1.6-1.6-1.2-1.2L8 6.8 6.4 5.2z",
 } as const;
 
-/** What changes with each view. */
-export function filling(view: View, compact: boolean): Filling {
-  return {
-    base: {
-      "data-status": view.status,
-      "data-stale": view.stale ? "" : null,
-      "data-unknown": view.percent === undefined ? "" : null,
-      // Where texts are cut off, the pointer still finds them.
-      title: compact ? view.stage + view.alert : null,
-    },
-    shape: { d: SHAPES[view.status] },
-    stage: { text: view.stage },
-    whose: { text: view.alert && `${view.name}: ` },
-    what: { text: view.alert },
-    percent: { text: view.percentText },
-    bar: {
-      "aria-label": view.name,
-      "aria-valuenow": view.percent === undefined ? null : `${view.percent}`,
-      "aria-valuetext": view.spoken,
-    },
-    note: { text: view.note },
-    time: { text: view.time },
-  };
+/** Where the values of a filling go: the text (`text`) or an attribute of an element. */
+export const PLACES: readonly (readonly [name: string, key: string])[] = [
+  ["base", "data-status"],
+  ["base", "data-stale"],
+  ["base", "data-unknown"],
+  ["base", "title"],
+  ["shape", "d"],
+  ["stage", "text"],
+  ["whose", "text"],
+  ["what", "text"],
+  ["percent", "text"],
+  ["bar", "aria-label"],
+  ["bar", "aria-valuenow"],
+  ["bar", "aria-valuetext"],
+  ["note", "text"],
+  ["time", "text"],
+];
+
+/** What changes with each view, place by place; null: no such attribute. */
+export function filling(view: View, compact: boolean): readonly (string | null)[] {
+  const unknown = view.percent === undefined;
+  return [
+    view.status,
+    view.stale ? "" : null,
+    unknown ? "" : null,
+    // Where texts are cut off, the pointer still finds them.
+    compact ? view.stage + view.alert : null,
+    SHAPES[view.status],
+    view.stage,
+    view.alert && `${view.name}: `,
+    view.alert,
+    view.percentText,
+    view.name,
+    unknown ? null : `${view.percent}`,
+    view.spoken,
+    view.note,
+    view.time,
+  ];
 }
