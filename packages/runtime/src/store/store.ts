@@ -54,6 +54,11 @@ export interface Store extends AsyncDisposable {
   listTurns(query: TurnQuery): Promise<TurnPage>;
   /** Turns of all subjects that need an operator, oldest first: held ones, and those with effects whose outcome is lost. */
   listTroubled(limit: number): Promise<readonly TurnRecord[]>;
+  /**
+   * Turns of all subjects with one agent that have begun and not ended, a page at a time. One that does not change meanwhile is
+   * neither skipped nor repeated.
+   */
+  listUnfinished(query: UnfinishedQuery): Promise<UnfinishedPage>;
 
   readonly keys: KeyStore;
 
@@ -169,6 +174,20 @@ export interface TurnPage {
   readonly more: boolean;
   /** How many turns the query has in all, pages aside. */
   readonly total: number;
+}
+
+export interface UnfinishedQuery {
+  readonly agent: string;
+  /** {@link UnfinishedPage.next} of the page before. */
+  readonly after?: string;
+  readonly limit: number;
+}
+
+export interface UnfinishedPage {
+  /** May be fewer than asked for, even none, while more follow. */
+  readonly turns: readonly TurnRecord[];
+  /** Undefined: there are no more. */
+  readonly next: string | undefined;
 }
 
 /** API keys: only hashes are kept. */

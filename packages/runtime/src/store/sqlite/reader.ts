@@ -5,9 +5,9 @@ import type { TurnState } from "@nylorun/protocol";
 
 import type { Entry } from "../../turn/journal.ts";
 import type { StoredMessage, TurnKey, TurnRecord, TurnView } from "../../turn/record.ts";
-import type { KeyRecord, TurnPage, TurnQuery } from "../store.ts";
+import type { KeyRecord, TurnPage, TurnQuery, UnfinishedPage, UnfinishedQuery } from "../store.ts";
 import { suspect } from "./statements.ts";
-import { STATUS_NUMBERS, statusNumber } from "./status.ts";
+import { BEGUN_STATUS_NUMBERS, STATUS_NUMBERS, statusNumber } from "./status.ts";
 
 const turnColumns = `
   t.turn, t.context, t.state, t.status_at, t.created_at, t.length, t.deaths, t.agent_version, t.traceparent,
@@ -48,6 +48,39 @@ export class Reader {
       limit,
     );
     return rows.map((row) => turnOf(row as unknown as TurnRow));
+  }
+
+  /** By scope, status and time: as the index has them. */
+  unfinished({ agent, after, limit }: UnfinishedQuery): UnfinishedPage {
+    const from = placeOf(after);
+    const scopes = this.#sql("SELECT scope FROM scopes WHERE agent = ? AND scope >= ? ORDER BY scope LIMIT ?").all(
+      agent,
+      from.scope,
+      scopesAtOnce,
+    );
+    const rows: (TurnRow & Place)[] = [];
+    for (const { scope } of scopes as unknown as { scope: number }[]) {
+      for (const status of BEGUN_STATUS_NUMBERS) {
+        const isPast = scope === from.scope && status < from.status;
+        const isHere = scope === from.scope && status === from.status;
+        if (isPast) continue;
+        const found = this.#sql(`
+          SELECT ${turnColumns}, t.scope, t.status FROM ${turnTables}
+          WHERE t.scope = ? AND t.status = ? AND (t.status_at, t.turn) > (?, ?)
+          ORDER BY t.status_at, t.turn LIMIT ?`).all(
+          scope,
+          status,
+          isHere ? from.status_at : -1,
+          isHere ? from.turn : -1,
+          limit - rows.length,
+        );
+        rows.push(...(found as unknown as (TurnRow & Place)[]));
+        if (rows.length === limit) return { turns: rows.map(turnOf), next: placeText(rows.at(-1)!) };
+      }
+    }
+    const last = scopes.length < scopesAtOnce ? undefined : (scopes.at(-1)!["scope"] as number);
+    const next = last === undefined ? undefined : placeText({ scope: last + 1, status: 0, status_at: 0, turn: 0 });
+    return { turns: rows.map(turnOf), next };
   }
 
   message(digest: string, now: number): { context: number; turn: number; contentHash: string } | undefined {
@@ -128,6 +161,26 @@ export class Reader {
     if (statement === undefined) this.#prepared.set(text, (statement = this.#database.prepare(text)));
     return statement;
   }
+}
+
+/** Subjects that are looked through in one go: many have nothing unfinished. */
+const scopesAtOnce = 1000;
+
+/** Where a page of unfinished turns ended. */
+interface Place {
+  readonly scope: number;
+  readonly status: number;
+  readonly status_at: number;
+  readonly turn: number;
+}
+
+function placeText({ scope, status, status_at, turn }: Place): string {
+  return [scope, status, status_at, turn].join(".");
+}
+
+function placeOf(text: string | undefined): Place {
+  const [scope = 0, status = 0, status_at = 0, turn = 0] = text?.split(".").map(Number) ?? [];
+  return { scope, status, status_at, turn };
 }
 
 const terminalStates = "'completed', 'failed', 'rejected', 'canceled'";

@@ -1,4 +1,4 @@
-import { TASK_STATES, taskStateOf } from "@nylorun/protocol";
+import { isTerminal, TASK_STATES, taskStateOf } from "@nylorun/protocol";
 import type { TaskState, TurnState, WaitKind } from "@nylorun/protocol";
 
 /** How the database writes the state that callers are shown: its number in A2A's enum. */
@@ -8,6 +8,11 @@ export function statusNumber(status: TaskState): number {
 
 /** All of them. */
 export const STATUS_NUMBERS: readonly number[] = TASK_STATES.map(statusNumber);
+
+/** Those of turns that have begun and not ended. */
+export const BEGUN_STATUS_NUMBERS: readonly number[] = TASK_STATES.filter(
+  (status) => status !== "TASK_STATE_SUBMITTED" && !isTerminal(status),
+).map(statusNumber);
 
 /** @param waitsFor Of a waiting turn: what its view says. */
 export function statusOf(state: TurnState, waitsFor: WaitKind | null = null): number {

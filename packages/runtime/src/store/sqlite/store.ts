@@ -6,7 +6,7 @@ import { hash, randomUUID } from "node:crypto";
 
 import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
 import type { Signal } from "../signal.ts";
-import type { Accept, Accepted, Commit, Committed, KeyStore, MessageKey, Store } from "../store.ts";
+import type { Accept, Accepted, Commit, Committed, KeyStore, MessageKey, Store, UnfinishedQuery } from "../store.ts";
 import { openReadOnly } from "./database.ts";
 import type { ClaimRow, CommitArgs } from "./operations.ts";
 import { Reader } from "./reader.ts";
@@ -198,6 +198,10 @@ class SqliteStore implements Store {
 
   async listTroubled(limit: number) {
     return this.#reader.troubled(limit);
+  }
+
+  async listUnfinished(query: UnfinishedQuery) {
+    return this.#reader.unfinished(query);
   }
 
   async secret(name: string, make: () => Uint8Array): Promise<Uint8Array> {

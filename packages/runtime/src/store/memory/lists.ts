@@ -1,0 +1,50 @@
+/** Lists of turns, made from all of them: here they are few. Pure. */
+import { taskStateOf } from "@nylorun/protocol";
+import type { TurnState } from "@nylorun/protocol";
+
+import type { TurnKey, TurnRecord } from "../../turn/record.ts";
+import type { TurnPage, TurnQuery, UnfinishedPage, UnfinishedQuery } from "../store.ts";
+
+type Turns = readonly TurnRecord[];
+
+export function isEnded(state: TurnState): boolean {
+  return state === "completed" || state === "failed" || state === "rejected" || state === "canceled";
+}
+
+export function earlierOf(turns: Turns, { context, turn }: TurnKey, limit: number): Turns {
+  const ended = turns.filter((one) => one.context === context && one.turn < turn && isEnded(one.state));
+  return limit > 0 ? ended.slice(-limit) : [];
+}
+
+export function troubledOf(turns: Turns, limit: number): Turns {
+  return turns.filter(({ view }) => view.held !== undefined || view.lost !== undefined).slice(0, limit);
+}
+
+export function pageOf(turns: Turns, query: TurnQuery): TurnPage {
+  const { subject, agent, contextId, status, statusFrom = 0, after, limit } = query;
+  const all = turns
+    .filter(
+      (turn) =>
+        turn.subject === subject &&
+        turn.agent === agent &&
+        turn.contextId === (contextId ?? turn.contextId) &&
+        turn.statusAt >= statusFrom &&
+        (status === undefined || taskStateOf(turn.state, turn.view.waitsFor) === status),
+    )
+    .toSorted((a, b) => b.statusAt - a.statusAt || b.turn - a.turn);
+  const rest = after
+    ? all.filter(
+        ({ statusAt, turn }) => statusAt < after.statusAt || (statusAt === after.statusAt && turn < after.turn),
+      )
+    : all;
+  return { turns: rest.slice(0, limit), more: rest.length > limit, total: all.length };
+}
+
+/** In the order in which they began. */
+export function unfinishedOf(turns: Turns, { agent, after = "0", limit }: UnfinishedQuery): UnfinishedPage {
+  const rest = turns.filter(
+    (turn) => turn.agent === agent && turn.turn > Number(after) && turn.state !== "queued" && !isEnded(turn.state),
+  );
+  const page = rest.slice(0, limit);
+  return { turns: page, next: rest.length > limit ? String(page.at(-1)!.turn) : undefined };
+}

@@ -1,0 +1,314 @@
+/**
+ * What the memory store keeps, and what its operations do with it: plain data, changed by one synchronous method each. It owns
+ * what it is given, and gives copies.
+ */
+import type { Entry } from "../../turn/journal.ts";
+import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
+import { suspectDeaths } from "../store.ts";
+import type { Accept, Accepted, Commit, Committed, MessageKey, Seen } from "../store.ts";
+import { isEnded } from "./lists.ts";
+
+/** Who asks, and when. */
+export interface Asker {
+  readonly node: string;
+  readonly now: number;
+}
+
+interface Context {
+  readonly context: number;
+  readonly subject: string;
+  readonly agent: string;
+  readonly name: string;
+  /** The turn that holds the context (I2). */
+  active: number | undefined;
+  /** The turns that wait, oldest first. */
+  queue: readonly number[];
+  epoch: number;
+  runner: string | undefined;
+  /** When it wants to be claimed; while a node runs it: when its lease ends. */
+  dueAt: number | undefined;
+}
+
+interface Turn {
+  record: TurnRecord;
+  readonly journal: Entry[];
+}
+
+export class Memory {
+  readonly #contexts = new Map<number, Context>();
+  readonly #named = new Map<string, Context>();
+  readonly #turns = new Map<number, Turn>();
+  readonly #messages = new Map<string, Seen & { readonly forgetAt: number }>();
+
+  accept(accept: Accept, { node, now }: Asker): Accepted {
+    const { key, claim } = accept;
+    const seen = accept.dedupeMs > 0 ? this.findMessage(key, now) : undefined;
+    if (seen !== undefined) {
+      if (seen.contentHash !== accept.contentHash) return { kind: "reused" };
+      return { kind: "duplicate", key: { context: seen.context, turn: seen.turn } };
+    }
+    const known = key.contextId === undefined ? undefined : this.#named.get(nameOf(key, key.contextId));
+    const busy = known?.active !== undefined;
+    if (busy && accept.whenBusy === "reject") return { kind: "busy" };
+    if (busy && known.queue.length >= accept.queueDepth) return { kind: "queueFull" };
+
+    const context = known ?? this.#addContext(key);
+    const turn = this.#turns.size + 1;
+    const record: TurnRecord = {
+      context: context.context,
+      turn,
+      subject: key.subject,
+      agent: key.agent,
+      contextId: context.name,
+      state: busy ? "queued" : "running",
+      statusAt: now,
+      createdAt: now,
+      length: 0,
+      deaths: 0,
+      agentVersion: accept.agentVersion,
+      traceparent: accept.traceparent,
+      message: accept.message,
+      view: {},
+    };
+    this.#turns.set(turn, { record, journal: [] });
+    if (accept.dedupeMs > 0) this.#remember(accept, record, now);
+    if (busy) {
+      context.queue = [...context.queue, turn];
+      return { kind: "accepted", turn: copy(record), claim: undefined };
+    }
+    context.active = turn;
+    context.dueAt = now;
+    const claimed = claim && { ...this.#claim(context, turn, { node, until: now + claim.leaseMs }), first: !known };
+    return { kind: "accepted", turn: copy(record), claim: claimed };
+  }
+
+  claimDue(limit: number, leaseMs: number, { node, now }: Asker): Claim[] {
+    const due = [...this.#contexts.values()]
+      .filter((context) => context.dueAt !== undefined && context.dueAt <= now && this.#isDueTo(node, context))
+      .toSorted((a, b) => a.dueAt! - b.dueAt! || a.context - b.context);
+    return due.slice(0, limit).flatMap((context) => {
+      if (context.active !== undefined && this.#hasEnded(context.active)) this.#startNext(context, now);
+      else if (context.runner !== undefined && this.#countDeath(context.active!) >= suspectDeaths) {
+        context.runner = undefined;
+        context.dueAt = now;
+        return [];
+      }
+      if (context.active === undefined) return [];
+      return [this.#claim(context, context.active, { node, until: now + leaseMs })];
+    });
+  }
+
+  claimSuspect(leaseMs: number, { node, now }: Asker): Claim | undefined {
+    const context = this.#suspect(now);
+    return context && this.#claim(context, context.active!, { node, until: now + leaseMs });
+  }
+
+  /** Those who held leases are no more. */
+  endLeases(now: number): void {
+    for (const context of this.#contexts.values()) if (context.runner !== undefined) context.dueAt = now;
+  }
+
+  renew(leases: readonly { readonly context: number; readonly epoch: number }[], until: number, node: string) {
+    const lost: number[] = [];
+    for (const { context: key, epoch } of leases) {
+      const context = this.#contexts.get(key);
+      if (context?.epoch === epoch && context.runner === node) context.dueAt = until;
+      else lost.push(key);
+    }
+    return lost;
+  }
+
+  /** @returns Also whether something has become due. */
+  commit(change: Commit, { node, now }: Asker): readonly [Committed, due: boolean] {
+    const turn = this.#find(change.key);
+    if (turn === undefined) return [{ kind: "fenced", state: "canceled" }, false];
+    const { record, journal } = turn;
+    const context = this.#contexts.get(record.context)!;
+    const message = change.message && change.message.dedupeMs > 0 ? change.message : undefined;
+    const seen = message && this.findMessage(message.key, now);
+    if (seen) return [{ kind: seen.contentHash === message.contentHash ? "duplicate" : "reused" }, false];
+    const lost = change.epoch !== undefined && (context.epoch !== change.epoch || context.active !== record.turn);
+    const allowed = change.from === undefined ? !isEnded(record.state) : change.from.includes(record.state);
+    if (lost || !allowed) return [{ kind: "fenced", state: record.state }, false];
+    if (record.length !== change.length) return [{ kind: "behind", length: record.length }, false];
+
+    journal.push(...(change.entries ?? []));
+    const state = change.state ?? record.state;
+    turn.record = {
+      ...record,
+      state,
+      statusAt: change.statusChanged || state !== record.state ? now : record.statusAt,
+      length: journal.length,
+      view: change.view ?? record.view,
+      deaths: change.forgive ? 0 : record.deaths,
+    };
+    if (message) this.#remember(message, record, now);
+    const { next, due } = this.#then(context, change, { node, now });
+    return [{ kind: "committed", length: journal.length, next }, due];
+  }
+
+  /** @returns Whether another turn has become due. */
+  drained({ context: key, turn }: TurnKey, now: number): boolean {
+    const context = this.#contexts.get(key);
+    if (context?.active !== turn || !this.#hasEnded(turn)) return false;
+    this.#startNext(context, now);
+    return context.active !== undefined;
+  }
+
+  nextDue({ node, now }: Asker): { readonly at: number | undefined; readonly suspect: boolean } {
+    const times = [...this.#contexts.values()].flatMap(({ dueAt, runner }) =>
+      dueAt === undefined || runner === node ? [] : [dueAt],
+    );
+    return { at: times.length === 0 ? undefined : Math.min(...times), suspect: this.#suspect(now) !== undefined };
+  }
+
+  turn(key: TurnKey): TurnRecord | undefined {
+    const turn = this.#find(key);
+    return turn && copy(turn.record);
+  }
+
+  journal(key: TurnKey, from: number): Entry[] {
+    return copy(this.#find(key)?.journal.slice(from) ?? []);
+  }
+
+  /** In the order in which the turns began. Not copied. */
+  records(): TurnRecord[] {
+    return [...this.#turns.values()].map(({ record }) => record);
+  }
+
+  findMessage(key: MessageKey, now: number): Seen | undefined {
+    const seen = this.#messages.get(messageName(key));
+    if (seen === undefined || seen.forgetAt <= now) return undefined;
+    return { context: seen.context, turn: seen.turn, contentHash: seen.contentHash };
+  }
+
+  #then(
+    context: Context,
+    { key, epoch, then }: Commit,
+    { node, now }: Asker,
+  ): { readonly next: Claim | undefined; readonly due: boolean } {
+    const idle = { next: undefined, due: false };
+    switch (then?.do) {
+      case undefined:
+        return idle;
+      case "wake":
+        if (context.runner !== undefined || context.active !== key.turn) return idle;
+        context.dueAt = now;
+        return { next: undefined, due: true };
+      case "park":
+        context.runner = undefined;
+        context.dueAt = then.dueAt;
+        return { next: undefined, due: then.dueAt !== undefined };
+      case "end": {
+        if (context.active !== key.turn) {
+          context.queue = context.queue.filter((turn) => turn !== key.turn);
+          return idle;
+        }
+        if (epoch === undefined && context.runner !== undefined) {
+          // The function still runs: its writes are fenced off, and the next turn waits for it (E16).
+          context.epoch++;
+          context.dueAt = now + (then.graceMs ?? 0);
+          return { next: undefined, due: true };
+        }
+        this.#startNext(context, now);
+        if (context.active === undefined) return idle;
+        if (then.claim === undefined) return { next: undefined, due: true };
+        return { next: this.#claim(context, context.active, { node, until: now + then.claim.leaseMs }), due: false };
+      }
+    }
+  }
+
+  /** After the active turn: the next one is due, or the context idle. */
+  #startNext(context: Context, now: number): void {
+    const [next, ...rest] = context.queue;
+    context.active = next;
+    context.queue = rest;
+    context.runner = undefined;
+    context.dueAt = next === undefined ? undefined : now;
+    if (next === undefined) return;
+    const turn = this.#turns.get(next)!;
+    turn.record = { ...turn.record, state: "running", statusAt: now };
+  }
+
+  #claim(context: Context, key: number, { node, until }: { readonly node: string; readonly until: number }): Claim {
+    const { record, journal } = this.#turns.get(key)!;
+    context.epoch++;
+    context.runner = node;
+    context.dueAt = until;
+    return { epoch: context.epoch, turn: copy(record), journal: copy(journal), first: false };
+  }
+
+  /** A node's own contexts are in its hands, unless somebody else has ended the turn; suspects are nobody's but the lonely's. */
+  #isDueTo(node: string, { active, runner }: Context): boolean {
+    if (active === undefined || this.#hasEnded(active)) return true;
+    return runner === undefined ? this.#turns.get(active)!.record.deaths < suspectDeaths : runner !== node;
+  }
+
+  #suspect(now: number): Context | undefined {
+    return [...this.#contexts.values()]
+      .filter(
+        ({ active, runner, dueAt }) =>
+          active !== undefined &&
+          runner === undefined &&
+          dueAt !== undefined &&
+          dueAt <= now &&
+          this.#turns.get(active)!.record.deaths >= suspectDeaths,
+      )
+      .toSorted((a, b) => a.active! - b.active!)[0];
+  }
+
+  #countDeath(key: number): number {
+    const turn = this.#turns.get(key)!;
+    turn.record = { ...turn.record, deaths: turn.record.deaths + 1 };
+    return turn.record.deaths;
+  }
+
+  #addContext(key: MessageKey): Context {
+    const name = key.contextId ?? crypto.randomUUID();
+    const { subject, agent } = key;
+    const context: Context = {
+      context: this.#contexts.size + 1,
+      subject,
+      agent,
+      name,
+      active: undefined,
+      queue: [],
+      epoch: 0,
+      runner: undefined,
+      dueAt: undefined,
+    };
+    this.#contexts.set(context.context, context);
+    this.#named.set(nameOf(key, name), context);
+    return context;
+  }
+
+  #remember(
+    { key, contentHash, dedupeMs }: Pick<Accept, "key" | "contentHash" | "dedupeMs">,
+    { context, turn }: TurnKey,
+    now: number,
+  ): void {
+    this.#messages.set(messageName(key), { context, turn, contentHash, forgetAt: now + dedupeMs });
+  }
+
+  #find({ context, turn }: TurnKey): Turn | undefined {
+    const one = this.#turns.get(turn);
+    return one?.record.context === context ? one : undefined;
+  }
+
+  #hasEnded(key: number): boolean {
+    return isEnded(this.#turns.get(key)!.record.state);
+  }
+}
+
+function nameOf({ subject, agent }: MessageKey, contextId: string): string {
+  return JSON.stringify([subject, agent, contextId]);
+}
+
+function messageName({ subject, agent, contextId, messageId }: MessageKey): string {
+  return JSON.stringify([subject, agent, contextId ?? null, messageId]);
+}
+
+/** As a database would keep it and give it back: what is no JSON is gone. */
+export function copy<Value>(value: Value): Value {
+  return JSON.parse(JSON.stringify(value)) as Value;
+}

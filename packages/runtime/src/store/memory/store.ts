@@ -1,0 +1,183 @@
+/**
+ * The Store in memory: for tests of agents, where every run begins with nothing and ends with the process. It keeps every promise
+ * of the port but to outlive the process.
+ *
+ * Writes take effect together, at the end of the event loop's turn in which they were asked for, as a database's group commit would
+ * have it: an engine that works on this one finds the same order of things.
+ */
+import { StoreError } from "../errors.ts";
+import type { Signal } from "../signal.ts";
+import type { KeyHolder, KeyRecord, Store } from "../store.ts";
+import { earlierOf, pageOf, troubledOf, unfinishedOf } from "./lists.ts";
+import { copy, Memory } from "./memory.ts";
+
+export interface MemoryStoreOptions {
+  readonly signal: Signal;
+  /** Milliseconds since 1970. Default: the system's clock. */
+  readonly now?: () => number;
+}
+
+/** What outlives a node: the next one goes on with it. */
+export interface MemoryHome {
+  /** A node of its own; any number may be open at once. */
+  open(options: MemoryStoreOptions): Store;
+  /** The nodes that were opened so far are no more: what they ran is due. */
+  endLeases(now: number): void;
+}
+
+export function createMemoryHome(): MemoryHome {
+  const memory = new Memory();
+  const shelf: Shelf = { keys: [], secrets: new Map() };
+  let nodes = 0;
+  return {
+    open: (options) => openStore({ memory, shelf, node: `node-${++nodes}`, ...options }),
+    endLeases: (now) => memory.endLeases(now),
+  };
+}
+
+interface Shelf {
+  readonly keys: { readonly hash: string; record: KeyRecord }[];
+  readonly secrets: Map<string, Uint8Array>;
+}
+
+interface Opening extends MemoryStoreOptions {
+  readonly memory: Memory;
+  readonly shelf: Shelf;
+  readonly node: string;
+}
+
+function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): Store {
+  const write = createWriter();
+  const asker = () => ({ node, now: now() });
+  return {
+    readsAreCurrent: true,
+    now,
+
+    async accept(accept) {
+      const by = asker();
+      const owned = { ...accept, message: copy(accept.message) };
+      const accepted = await write(() => memory.accept(owned, by));
+      if (accepted.kind === "accepted" && accepted.turn.state === "running" && !accepted.claim) signal.due();
+      return accepted;
+    },
+
+    async commit(change) {
+      const by = asker();
+      const { entries, view } = change;
+      const owned = { ...change, ...(entries && { entries: copy(entries) }), ...(view && { view: copy(view) }) };
+      const [committed, due] = await write(() => memory.commit(owned, by));
+      if (committed.kind !== "committed") return committed;
+      signal.turnChanged(change.key);
+      if (due) signal.due();
+      if (committed.next) signal.turnChanged(committed.next.turn);
+      return committed;
+    },
+
+    claimDue({ limit, leaseMs }) {
+      const by = asker();
+      return write(() => memory.claimDue(limit, leaseMs, by));
+    },
+
+    claimSuspect({ leaseMs }) {
+      const by = asker();
+      return write(() => memory.claimSuspect(leaseMs, by));
+    },
+
+    renew(leases, leaseMs) {
+      const until = now() + leaseMs;
+      return write(() => memory.renew(leases, until, node));
+    },
+
+    async drained(key) {
+      const { now: at } = asker();
+      if (await write(() => memory.drained(key, at))) signal.due();
+    },
+
+    findMessage: async (key) => memory.findMessage(key, now()),
+    nextDue: async () => memory.nextDue(asker()),
+    loadTurn: async (key) => memory.turn(key),
+    loadJournal: async (key, from) => memory.journal(key, from),
+    loadEarlier: async (key, limit) => copy(earlierOf(memory.records(), key, limit)),
+    listTurns: async (query) => copy(pageOf(memory.records(), query)),
+    listTroubled: async (limit) => copy(troubledOf(memory.records(), limit)),
+    listUnfinished: async (query) => copy(unfinishedOf(memory.records(), query)),
+
+    keys: {
+      add({ hash, holder }) {
+        const createdAt = now();
+        return write(() => addKey(shelf, { hash, holder, createdAt }));
+      },
+      list: async () => structuredClone(shelf.keys.map(({ record }) => record)),
+      revoke(id) {
+        const revokedAt = now();
+        return write(() => {
+          const key = shelf.keys.find(({ record }) => record.id === id && record.revokedAt === undefined);
+          if (key !== undefined) key.record = { ...key.record, revokedAt };
+          return key !== undefined;
+        });
+      },
+      find: async (hash) =>
+        structuredClone(shelf.keys.find((key) => key.hash === hash && key.record.revokedAt === undefined)?.record),
+    },
+
+    async secret(name, make) {
+      const found = shelf.secrets.get(name);
+      if (found !== undefined) return found.slice();
+      const made = make().slice();
+      return write(() => {
+        const value = shelf.secrets.get(name) ?? made;
+        shelf.secrets.set(name, value);
+        return value.slice();
+      });
+    },
+
+    [Symbol.asyncDispose]: () => write.close(),
+  };
+}
+
+function addKey(
+  { keys }: Shelf,
+  { hash, holder, createdAt }: { readonly hash: string; readonly holder: KeyHolder; readonly createdAt: number },
+): KeyRecord {
+  if (keys.some((key) => key.hash === hash)) {
+    throw new StoreError("store.failed", "A write failed: there is a key with this hash.");
+  }
+  const record = { id: String(keys.length + 1), holder: structuredClone(holder), createdAt, revokedAt: undefined };
+  keys.push({ hash, record });
+  return structuredClone(record);
+}
+
+interface Writer {
+  <Result>(operation: () => Result): Promise<Result>;
+  /** Resolves when everything that was asked for is done; nothing is taken any more. */
+  close(): Promise<void>;
+}
+
+/** Operations in the order in which they were asked for, those of one turn of the event loop at once. */
+function createWriter(): Writer {
+  let queue: (() => void)[] = [];
+  let closed = false;
+  const run = () => {
+    const batch = queue;
+    queue = [];
+    for (const operation of batch) operation();
+  };
+  const write = <Result>(operation: () => Result): Promise<Result> => {
+    if (closed) return Promise.reject(new StoreError("store.closed", "The store is closed."));
+    return new Promise((resolve, reject) => {
+      queue.push(() => {
+        try {
+          resolve(operation());
+        } catch (error) {
+          reject(error);
+        }
+      });
+      if (queue.length === 1) setImmediate(run);
+    });
+  };
+  const close = async () => {
+    closed = true;
+    while (queue.length > 0) await new Promise((resolve) => setImmediate(resolve));
+  };
+  return Object.assign(write, { close });
+}
