@@ -2,9 +2,10 @@
  * Matches what an agent's function asks for with what its journal holds, and says what it is handed back next. Pure: it neither
  * waits nor writes.
  *
- * A call in step (made in the microtasks of the run's start or of a delivery) meets the recorded starts in order. A call out
- * of step carries a key, and is met by it (E3). Completions are delivered in the journal's order, each when its start has
- * been met (E2). Anything else is a divergence (E5): the code is not the code that wrote the journal.
+ * A call in step (made in the microtasks of the run's start or of a delivery) meets the recorded starts in order. A call with a
+ * key is met by that, in step or out of it: what was out of step live may be in step on replay, and the other way round (E3).
+ * Completions are delivered in the journal's order, each when all starts before it have been met (E2). Anything else is a
+ * divergence (E5): the code is not the code that wrote the journal.
  */
 import { callName, isCompletion, isStart } from "./journal.ts";
 import type { Completion, Entry, Start } from "./journal.ts";
@@ -20,18 +21,17 @@ export type Met =
 
 export type Next =
   | { readonly kind: "deliver"; readonly at: number; readonly completion: Completion }
-  /** The next completion's start was recorded out of step, and has not been met yet. */
+  /** A start with a key has not been met yet: the function may be about to call it. */
   | { readonly kind: "stalled"; readonly why: string }
   | { readonly kind: "diverged"; readonly why: string }
   | { readonly kind: "nothing" };
 
 export class Replay {
   readonly #entries: Entry[] = [];
-  /** Places of recorded starts that were called in step and are not met yet, in order. */
+  /** Places of recorded starts without a key that are not met yet, in order. */
   readonly #ahead: number[] = [];
-  /** The same of those that were called out of step, by kind, name and key. */
+  /** The same of those with one, by kind, name and key. */
   readonly #keyed = new Map<string, number>();
-  readonly #met = new Set<number>();
   readonly #keysUsed = new Set<string>();
   /** Places of starts that have a completion. */
   readonly #ended = new Set<number>();
@@ -54,16 +54,15 @@ export class Replay {
       const at = this.#entries.push(entry) - 1;
       if (isCompletion(entry)) this.#ended.add(entry.of);
       if (!isStart(entry)) continue;
-      if (entry.after === undefined) this.#keyed.set(keyOf(entry), at);
-      else this.#ahead.push(at);
+      if (entry.key === undefined) this.#ahead.push(at);
+      else this.#keyed.set(keyOf(entry), at);
     }
   }
 
   /** An entry that this run has written itself. Its start, if it is one, has been met. */
   append(entry: Entry): number {
     const at = this.#entries.push(entry) - 1;
-    if (isStart(entry)) this.#met.add(at);
-    else if (isCompletion(entry)) this.#ended.add(entry.of);
+    if (isCompletion(entry)) this.#ended.add(entry.of);
     return at;
   }
 
@@ -78,16 +77,16 @@ export class Replay {
       const used = keyOf(call);
       if (this.#keysUsed.has(used)) return { met: "unjournaled", why: "key used" };
       this.#keysUsed.add(used);
+      const at = this.#keyed.get(used);
+      if (at === undefined) return { met: "new" };
+      this.#keyed.delete(used);
+      return { met: "recorded", at };
     }
-    if (call.after === undefined) {
-      if (call.key === undefined) return { met: "unjournaled", why: "no key" };
-      const at = this.#keyed.get(keyOf(call));
-      return at === undefined ? { met: "new" } : this.#meet(at);
-    }
+    if (call.after === undefined) return { met: "unjournaled", why: "no key" };
     const [at] = this.#ahead;
     if (at === undefined) return { met: "new" };
     const recorded = this.#entries[at] as Start;
-    if (callName(recorded) !== callName(call) || recorded.key !== call.key) {
+    if (callName(recorded) !== callName(call)) {
       return { met: "diverged", why: `entry ${at} is ${told(recorded)}, the code now calls ${told(call)}` };
     }
     if (recorded.after !== call.after) {
@@ -98,12 +97,17 @@ export class Replay {
       };
     }
     this.#ahead.shift();
-    return this.#meet(at);
+    return { met: "recorded", at };
   }
 
-  /** Whether entries that were recorded still lie ahead: what `patch` asks. */
+  /** Whether starts that were recorded still lie ahead: until they are met, nothing shows that this code wrote the journal. */
+  get startsAhead(): boolean {
+    return this.#ahead.length > 0 || this.#keyed.size > 0;
+  }
+
+  /** Whether any entries that were recorded still lie ahead: what `patch` asks. */
   get behind(): boolean {
-    return this.#ahead.length > 0 || this.#nextCompletion() !== undefined;
+    return this.startsAhead || this.#nextCompletion() !== undefined;
   }
 
   /** Whether this very call, made in step, is what the journal has next. */
@@ -121,13 +125,13 @@ export class Replay {
       const start = this.#entries[ahead] as Start;
       return { kind: "diverged", why: `entry ${ahead} is ${told(start)}, which the code no longer calls` };
     }
-    if (at === undefined) return { kind: "nothing" };
-    const completion = this.#entries[at] as Completion;
-    if (!this.#met.has(completion.of)) {
-      const start = this.#entries[completion.of] as Start;
-      return { kind: "stalled", why: `entry ${completion.of} is ${told(start)}, which the code has not called yet` };
+    const [keyed] = this.#keyed.values();
+    if (keyed !== undefined && (at === undefined || keyed < at)) {
+      const start = this.#entries[keyed] as Start;
+      return { kind: "stalled", why: `entry ${keyed} is ${told(start)}, which the code has not called yet` };
     }
-    return { kind: "deliver", at, completion };
+    if (at === undefined) return { kind: "nothing" };
+    return { kind: "deliver", at, completion: this.#entries[at] as Completion };
   }
 
   /** The completion at this place is being handed over. */
@@ -138,15 +142,10 @@ export class Replay {
 
   /** A recorded start that the function has ended without. */
   unmet(): string | undefined {
-    const at = this.#ahead[0] ?? this.#keyed.values().find((place) => !this.#met.has(place));
+    const at = this.#ahead[0] ?? this.#keyed.values().next().value;
     return at === undefined
       ? undefined
       : `entry ${at} is ${told(this.#entries[at] as Start)}, and the code ended without calling it`;
-  }
-
-  #meet(at: number): Met {
-    this.#met.add(at);
-    return { met: "recorded", at };
   }
 
   #nextCompletion(): number | undefined {

@@ -14,7 +14,7 @@ import type { Artifact, PlanStep } from "@nylorun/protocol";
 import type { Commit, Committed, Then } from "../store/store.ts";
 import { EffectRunner } from "./effect.ts";
 import { createTurn } from "./face.ts";
-import { callName, isCompletion } from "./journal.ts";
+import { callName, isCompletion, isStart } from "./journal.ts";
 import type { Completion, EffectLost, Entry, Start } from "./journal.ts";
 import { resultOf } from "./json.ts";
 import type { EnginePorts, Running } from "./ports.ts";
@@ -90,6 +90,7 @@ export class Run implements Running {
   #stepping = false;
   /** In the microtasks of the run's start or of a delivery (E3). */
   #inStep = false;
+  #invoked = false;
   #result: Result | undefined;
   #holding: { readonly code: string; readonly message: string } | undefined;
   #cancelled = false;
@@ -199,14 +200,14 @@ export class Run implements Running {
     this.#stopTimeout = this.#after(ports.limits.turnTimeoutMs, () => this.#outOfTime());
     this.#resume();
     const turn = createTurn(this, this.#effects);
-    this.#stepping = this.#inStep = true;
-    void ports.asyncContext
-      .run(this, () => invoke(agent, turn))
-      .then(
+    this.#step(() => {
+      this.#invoked = true;
+      const done = ports.asyncContext.run(this, () => invoke(agent, turn));
+      void done.then(
         (returned) => this.#finish({ returned }),
         (threw: unknown) => this.#finish({ threw }),
       );
-    setImmediate(() => this.#closeStep());
+    });
     return this.#end.promise;
   }
 
@@ -255,8 +256,13 @@ export class Run implements Running {
     const found = this.#replay.meet(call);
     switch (found.met) {
       case "recorded":
-        return met?.(found.at, false);
+        met?.(found.at, false);
+        // Deliveries may have waited for it.
+        if (!this.#inStep) this.pump();
+        return;
       case "new":
+        // Who has ended asks for nothing more: a replay might not come that far before it ends.
+        if (this.#result !== undefined) return;
         return this.write(call, met && ((at) => met(at, true)));
       case "diverged":
         return this.#diverge(found.why);
@@ -337,7 +343,7 @@ export class Run implements Running {
     if (this.#over) return;
     if (this.#cancelled || this.#lost) return this.#drained();
     if (this.#stepping || this.#writing) return;
-    if (this.#outgoing.length > 0) return void this.#flush();
+    if (this.#ready().length > 0) return void this.#flush();
     if (this.#holding !== undefined) return void this.#hold();
     if (this.#dropped) return this.#drained();
     if (this.#result !== undefined) return this.#settle();
@@ -345,16 +351,11 @@ export class Run implements Running {
     if (next.kind !== "stalled") this.#clearStall();
     switch (next.kind) {
       case "deliver":
-        this.#stepping = true;
-        // Adjacent, so that nothing but what follows from this delivery happens in between (E3).
-        setImmediate(() => this.#deliver(next.at, next.completion));
-        setImmediate(() => this.#closeStep());
-        return;
+        return this.#step(() => this.#deliver(next.at, next.completion));
       case "diverged":
         return this.#diverge(next.why);
       case "stalled":
-        this.#stopStallTimer ??= this.#after(this.ports.limits.replayStallMs, () => this.#diverge(next.why));
-        return;
+        return this.#stall(next.why);
       case "nothing":
         this.#caughtUp = true;
         this.#snapshot();
@@ -364,19 +365,27 @@ export class Run implements Running {
 
   // What happens in a step.
 
+  /** Runs code of the function's, and what follows from that in microtasks (E3). */
+  #step(code: () => void): void {
+    this.#stepping = true;
+    // Adjacent, so that no callback of anything else slips in between.
+    setImmediate(() => {
+      if (this.#dropped || this.#cancelled) return;
+      this.#inStep = true;
+      code();
+    });
+    setImmediate(() => {
+      this.#inStep = this.#stepping = false;
+      this.pump();
+    });
+  }
+
   #deliver(at: number, completion: Completion): void {
-    if (this.#dropped || this.#cancelled) return;
-    this.#inStep = true;
     this.#replay.deliver(at);
     this.#now = completion.at;
     const settler = this.#settlers.get(completion.of);
     this.#settlers.delete(completion.of);
     if (settler !== undefined) this.#effects.handOver(completion, settler);
-  }
-
-  #closeStep(): void {
-    this.#inStep = this.#stepping = false;
-    this.pump();
   }
 
   #finish(result: Result): void {
@@ -415,10 +424,13 @@ export class Run implements Running {
 
   /** E10: the function has ended; the turn ends when every effect that was begun has an outcome. */
   #settle(): void {
-    if (this.#over || this.#writing || this.#outgoing.length > 0) return;
+    if (this.#over || this.#writing) return;
     const unmet = this.#replay.unmet();
-    if (unmet !== undefined) return this.#diverge(unmet);
-    if (this.#effects.running > 0) return;
+    if (unmet !== undefined && !this.timeUp.aborted) {
+      const next = this.#replay.next();
+      return next.kind === "stalled" ? this.#stall(next.why) : this.#diverge(unmet);
+    }
+    if (this.#outgoing.length > 0 || this.#effects.running > 0) return;
     if (this.#record.view.lost !== undefined) return void this.#park();
     void this.#endTurn(this.#endingOf(this.#result!));
   }
@@ -490,8 +502,14 @@ export class Run implements Running {
   #diverge(message: string): void {
     if (this.#dropped || this.#over) return;
     this.#drop();
+    this.#outgoing = this.#outgoing.filter(({ entry }) => !isStart(entry));
     this.#holding = { code: "journal.diverged", message };
     if (!this.#stepping) this.pump();
+  }
+
+  /** The function may be about to make a recorded call; not for ever. */
+  #stall(why: string): void {
+    this.#stopStallTimer ??= this.#after(this.ports.limits.replayStallMs, () => this.#diverge(why));
   }
 
   async #hold(): Promise<void> {
@@ -538,7 +556,8 @@ export class Run implements Running {
 
   #drained(): void {
     if (this.#over || this.#effects.running > 0) return;
-    if (this.#cancelled && this.#result === undefined) return;
+    // Its `finally` still runs.
+    if (this.#cancelled && this.#invoked && !this.#dropped && this.#result === undefined) return;
     if (this.#cancelled || this.#lost) this.#finished({ kind: "lost" });
   }
 
@@ -628,12 +647,17 @@ export class Run implements Running {
 
   async #flush(): Promise<void> {
     if (this.#over || this.#writing || this.#cancelled) return;
-    const batch = this.#outgoing;
-    this.#outgoing = [];
+    const batch = this.#ready();
+    this.#outgoing = batch === this.#outgoing ? [] : this.#outgoing.filter(({ entry }) => isStart(entry));
     if (batch.length === 0 && !this.#snapshotDue()) return;
     await this.#commit(batch, undefined);
     this.#wakeForWaits();
     this.pump();
+  }
+
+  /** What may be written now. Nothing new begins before the code has made all calls that are recorded: it may be other code (E5). */
+  #ready(): readonly Outgoing[] {
+    return this.#replay.startsAhead ? this.#outgoing.filter(({ entry }) => !isStart(entry)) : this.#outgoing;
   }
 
   /** One write at a time, so that entries stand in the order in which they were asked for. */

@@ -1,0 +1,77 @@
+/**
+ * A Store whose process may die, whose commits may be slow or fail, and to which things happen in the middle of an operation. What
+ * it passes on is a real store's.
+ */
+import { StoreError } from "../../src/store/errors.ts";
+import type { Commit, Store } from "../../src/store/store.ts";
+
+type Operation = {
+  [Name in keyof Store]: Store[Name] extends (...args: never[]) => Promise<unknown> ? Name : never;
+}[keyof Store];
+
+/** One operation of the store, as a fault sees it. */
+export interface Asked {
+  readonly name: Operation;
+  readonly args: readonly unknown[];
+  /** Of a commit: what it changes. */
+  readonly commit: Commit | undefined;
+  /** Commits asked for so far, this one included, from 1. */
+  readonly commits: number;
+}
+
+export interface Faults {
+  /** Before the operation reaches the store: may wait, throw, or {@link FaultyStore.die}. */
+  before?: (asked: Asked) => Promise<void> | void;
+  /** When it is durable, before anybody is told. */
+  after?: (asked: Asked, result: unknown) => Promise<void> | void;
+}
+
+export class FaultyStore {
+  /** What the engine is given. */
+  readonly store: Store;
+  faults: Faults;
+  #dead = false;
+  #commits = 0;
+  readonly #grave = Promise.withResolvers<never>();
+
+  constructor(inner: Store, faults: Faults = {}) {
+    this.faults = faults;
+    this.#grave.promise.catch(() => undefined);
+    this.store = new Proxy(inner, {
+      get: (target, name) => {
+        const member = Reflect.get(target, name, target) as unknown;
+        if (typeof member !== "function") return member;
+        if (name === "now") return member.bind(target) as unknown;
+        return (...args: readonly unknown[]) => this.#run(name as Operation, args, member.bind(target));
+      },
+    });
+  }
+
+  get dead(): boolean {
+    return this.#dead;
+  }
+
+  /** As kill -9: nothing that is asked for from now on, or was not answered yet, is ever answered; nothing more is written. */
+  die(): void {
+    this.#dead = true;
+  }
+
+  /** Lets go of everybody who still waits for an answer, so that nothing of a dead process lingers. */
+  bury(): void {
+    this.die();
+    this.#grave.reject(new StoreError("store.closed", "The process is dead."));
+  }
+
+  async #run(name: Operation, args: readonly unknown[], operation: (...args: readonly unknown[]) => unknown) {
+    const commit = name === "commit" ? (args[0] as Commit) : undefined;
+    if (commit !== undefined) this.#commits++;
+    const asked: Asked = { name, args, commit, commits: this.#commits };
+    if (this.#dead) return this.#grave.promise;
+    await this.faults.before?.(asked);
+    if (this.#dead) return this.#grave.promise;
+    const result = await operation(...args);
+    if (this.#dead) return this.#grave.promise;
+    await this.faults.after?.(asked, result);
+    return this.#dead ? this.#grave.promise : result;
+  }
+}

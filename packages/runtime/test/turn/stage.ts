@@ -1,0 +1,332 @@
+/**
+ * An engine on a real store in a folder of its own, and what stands around it: a clock that a test can put forward, callers,
+ * operators, and the death of the process.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setImmediate, setTimeout } from "node:timers/promises";
+
+import { defineAgent } from "@nylorun/agents";
+import type { Agent, AgentDefinition } from "@nylorun/agents";
+import { EXTENSION_URIS, EXTENSIONS, isInterrupted, isTerminal, taskStateOf } from "@nylorun/protocol";
+import type { Message } from "@nylorun/protocol";
+
+import { createTaskIds, TASK_ID_KEY_BYTES } from "../../src/access/task-ids.ts";
+import { createEntropy } from "../../src/node/entropy.ts";
+import { misfit } from "../../src/node/schema.ts";
+import { asyncContext } from "../../src/node/unheard.ts";
+import { createLocalSignal } from "../../src/store/local-signal.ts";
+import type { Signal } from "../../src/store/signal.ts";
+import { openSqliteStore } from "../../src/store/sqlite/store.ts";
+import type { Store } from "../../src/store/store.ts";
+import { createEngine } from "../../src/turn/engine.ts";
+import type { Engine, Scope } from "../../src/turn/engine.ts";
+import type { Entry } from "../../src/turn/journal.ts";
+import type { EngineLimits } from "../../src/turn/ports.ts";
+import type { TurnKey, TurnRecord } from "../../src/turn/record.ts";
+import type { TaskIds } from "../../src/turn/task-id.ts";
+import { interactionOf } from "../../src/turn/view.ts";
+import { FaultyStore } from "./faulty-store.ts";
+import type { Faults } from "./faulty-store.ts";
+
+export const limits: EngineLimits = {
+  messageDedupeMs: 86_400_000,
+  contextQueueDepth: 100,
+  maxRunningTurns: 256,
+  turnTimeoutMs: 3_600_000,
+  cancelGraceMs: 10_000,
+  leaseMs: 15_000,
+  replayStallMs: 30_000,
+};
+
+/** What an engine is made with; tests of wrong engines bring their own. */
+export type CreateEngine = typeof createEngine;
+
+export interface StageOptions {
+  readonly limits?: Partial<EngineLimits>;
+  readonly createEngine?: CreateEngine;
+}
+
+interface Logged {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A store's file, and whoever runs on it. */
+export class Stage implements AsyncDisposable {
+  readonly file: string;
+  readonly log: Logged[] = [];
+  readonly #folder = mkdtempSync(join(tmpdir(), "nylorun-turn-"));
+  readonly #options: StageOptions;
+  readonly #nodes = new Set<Node>();
+  #ahead = 0;
+  #database: DatabaseSync | undefined;
+
+  constructor(options: StageOptions = {}) {
+    this.#options = options;
+    this.file = join(this.#folder, "nylorun.db");
+  }
+
+  now(): number {
+    return Date.now() + this.#ahead;
+  }
+
+  /** Puts the clock forward; what is due then is looked at. */
+  pass(ms: number): void {
+    this.#ahead += ms;
+    for (const node of this.#nodes) node.signal.due();
+  }
+
+  /** Starts a process on the file. The leases of those before it have ended. */
+  async start(
+    agents: Agent | readonly Agent[],
+    options: { readonly faults?: Faults; readonly limits?: Partial<EngineLimits> } = {},
+  ): Promise<Node> {
+    const signal = createLocalSignal();
+    const inner = await openSqliteStore({ file: this.file, signal, now: () => this.now() });
+    const node = await Node.make({
+      stage: this,
+      inner,
+      signal,
+      agents: [agents].flat(),
+      faults: options.faults,
+      limits: { ...limits, ...this.#options.limits, ...options.limits },
+      createEngine: this.#options.createEngine ?? createEngine,
+      ended: () => this.#nodes.delete(node),
+    });
+    this.#nodes.add(node);
+    await node.engine.start();
+    return node;
+  }
+
+  /** The node that holds the lease of the turn's context. */
+  runner(turn: TurnKey): string | null {
+    this.#database ??= new DatabaseSync(this.file, { readOnly: true });
+    const row = this.#database.prepare("SELECT runner FROM contexts WHERE context = ?").get(turn.context);
+    return row!["runner"] as string | null;
+  }
+
+  /** What was logged at this level or graver than it, as text. */
+  logged(pattern: RegExp): readonly Logged[] {
+    return this.log.filter(({ message, fields }) => pattern.test(message) || pattern.test(String(fields["code"])));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const node of [...this.#nodes]) await node.kill();
+    this.#database?.close();
+    rmSync(this.#folder, { recursive: true });
+  }
+}
+
+interface NodeParts {
+  readonly stage: Stage;
+  readonly inner: Store;
+  readonly signal: Signal;
+  readonly agents: readonly Agent[];
+  readonly faults: Faults | undefined;
+  readonly limits: EngineLimits;
+  readonly createEngine: CreateEngine;
+  readonly ended: () => void;
+}
+
+/** A process that runs turns, as far as the store can tell. */
+export class Node implements AsyncDisposable {
+  readonly engine: Engine;
+  /** Past all faults: what an honest observer sees. */
+  readonly inner: Store;
+  readonly signal: Signal;
+  readonly faulty: FaultyStore;
+  /** Another process's engine on the same store, that runs nothing: what answers and cancels "from another node" go through. */
+  readonly other: Engine;
+  readonly taskIds: TaskIds;
+  readonly #stage: Stage;
+  readonly #agent: string;
+  readonly #ended: () => void;
+  #messages = 0;
+
+  static async make(parts: NodeParts): Promise<Node> {
+    const { inner } = parts;
+    const key = await inner.secret("task-id", () => randomBytes(TASK_ID_KEY_BYTES));
+    const seed = await inner.secret("turn-seed", () => randomBytes(32));
+    return new Node(parts, { key, seed });
+  }
+
+  private constructor(parts: NodeParts, secrets: { readonly key: Uint8Array; readonly seed: Uint8Array }) {
+    const { stage, inner, signal, agents } = parts;
+    this.inner = inner;
+    this.signal = signal;
+    this.faulty = new FaultyStore(inner, parts.faults);
+    this.taskIds = createTaskIds(secrets.key);
+    this.#stage = stage;
+    this.#agent = agents[0]!.id;
+    this.#ended = parts.ended;
+    const note = (level: Logged["level"]) => (fields: object, message: string) =>
+      void stage.log.push({ level, message, fields: { ...fields } });
+    const rest = {
+      signal,
+      agents,
+      taskIds: this.taskIds,
+      log: { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") },
+      limits: parts.limits,
+      entropy: createEntropy(secrets.seed),
+      asyncContext,
+      misfit,
+    };
+    this.engine = parts.createEngine({ store: this.faulty.store, ...rest });
+    this.other = parts.createEngine({ store: inner, ...rest });
+  }
+
+  scope(subject = "ada"): Scope {
+    return { subject, agent: this.#agent };
+  }
+
+  async send(text = "Hello", rest: Partial<Message> & { readonly as?: string } = {}): Promise<TurnRecord> {
+    const { as, ...message } = rest;
+    return this.engine.send({
+      ...this.scope(as),
+      message: {
+        messageId: `m-${++this.#messages}-${Math.random()}`,
+        role: "ROLE_USER",
+        parts: [{ text }],
+        ...message,
+      },
+      active: new Set(EXTENSION_URIS),
+      traceparent: undefined,
+    });
+  }
+
+  taskId(turn: TurnRecord): string {
+    return this.taskIds.encode(turn);
+  }
+
+  /** Answers the interaction that is open, through the extension, from another node. */
+  async answer(
+    turn: TurnRecord,
+    answer: object,
+    rest: Partial<Message> & { readonly as?: string } = {},
+  ): Promise<TurnRecord> {
+    const { as, ...message } = rest;
+    const open = interactionOf((await this.load(turn)).view);
+    const data = { interactionId: open?.id ?? "none", ...answer };
+    return this.other.send({
+      ...this.scope(as),
+      message: {
+        messageId: `a-${++this.#messages}-${Math.random()}`,
+        role: "ROLE_USER",
+        parts: [{ text: "(answered)" }],
+        taskId: this.taskId(turn),
+        metadata: { [EXTENSIONS.interactions]: data },
+        extensions: [EXTENSIONS.interactions],
+        ...message,
+      },
+      active: new Set(EXTENSION_URIS),
+      traceparent: undefined,
+    });
+  }
+
+  async load(turn: TurnRecord): Promise<TurnRecord> {
+    return (await this.inner.loadTurn(turn))!;
+  }
+
+  async journal(turn: TurnRecord): Promise<readonly Entry[]> {
+    return this.inner.loadJournal(turn, 0);
+  }
+
+  /** Kinds of the journal's entries, completions with how they came out: `effect outcome approval end:answered`. */
+  async told(turn: TurnRecord): Promise<string> {
+    const journal = await this.journal(turn);
+    return journal
+      .map((entry) =>
+        entry.kind === "end" ? `end:${entry.how}` : entry.kind === "lost" ? `lost:${entry.why}` : entry.kind,
+      )
+      .join(" ");
+  }
+
+  /** The turn once it is as asked. Bounded: it must be soon. */
+  async until(turn: TurnRecord, is: (turn: TurnRecord) => boolean, what = String(is)): Promise<TurnRecord> {
+    const deadline = performance.now() + 5000;
+    for (;;) {
+      const now = await this.load(turn);
+      if (is(now)) return now;
+      if (performance.now() > deadline) {
+        throw new Error(`After 5 s the turn is not ${what}: ${JSON.stringify(now)}\n${await this.told(turn)}`);
+      }
+      await setTimeout(2);
+    }
+  }
+
+  async ended(turn: TurnRecord): Promise<TurnRecord> {
+    return this.until(turn, ({ state }) => isTerminal(taskStateOf(state)), "ended");
+  }
+
+  async interrupted(turn: TurnRecord): Promise<TurnRecord> {
+    return this.until(turn, ({ state, view }) => isInterrupted(taskStateOf(state, view.waitsFor)), "interrupted");
+  }
+
+  async inState(turn: TurnRecord, state: TurnRecord["state"]): Promise<TurnRecord> {
+    return this.until(turn, (now) => now.state === state, state);
+  }
+
+  /** No node holds the turn's context any more: it is parked, held, or has ended. */
+  async letGo(turn: TurnRecord): Promise<TurnRecord> {
+    return this.until(turn, () => this.#stage.runner(turn) === null, "let go");
+  }
+
+  /** The process dies as it is; nothing of it writes again. */
+  async kill(): Promise<void> {
+    this.faulty.bury();
+    this.#ended();
+    await this.engine.stop({ graceMs: 0 });
+    await this.inner[Symbol.asyncDispose]();
+  }
+
+  async stop(graceMs = 0): Promise<void> {
+    this.#ended();
+    await this.engine.stop({ graceMs });
+    await this.inner[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+export function agent(run: AgentDefinition["run"], rest: Partial<AgentDefinition> = {}): Agent {
+  return defineAgent({
+    id: "agent",
+    name: "Agent",
+    description: "For tests.",
+    version: "1.0.0",
+    skills: [{ id: "work", name: "Work", description: "Works.", tags: ["test"] }],
+    run,
+    ...rest,
+  });
+}
+
+/** The text or JSON that a completed turn returned. */
+export function output(turn: TurnRecord): unknown {
+  if (turn.state !== "completed") throw new Error(`The turn is not completed: ${JSON.stringify(turn)}`);
+  const part = turn.view.artifacts?.[0]?.parts[0];
+  return part?.data ?? part?.text;
+}
+
+export function nameOf(error: unknown): string {
+  return (error as Error).name;
+}
+
+export function messageOf(error: unknown): string {
+  return (error as Error).message;
+}
+
+export function codeOf(error: unknown): unknown {
+  return (error as { readonly code?: unknown }).code;
+}
+
+/** Lets everything that is ready happen. */
+export async function settle(times = 20): Promise<void> {
+  for (let n = 0; n < times; n++) await setImmediate();
+}
