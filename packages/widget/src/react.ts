@@ -1,9 +1,10 @@
 import type { ProgressEvent, ProgressStatus } from "@nylorun/protocol";
-/** Types for JSX. With React 19: `import type {} from "@nylorun/widget/react"`, then `<agent-progress event={event} />`. */
+/** For React from 19 on: `import "@nylorun/widget/react"` registers the element and types it in JSX. */
 import type { DetailedHTMLProps, HTMLAttributes } from "react";
 
 import type { AgentProgress } from "./agent-progress.ts";
 import type { Words } from "./words.ts";
+import "./define.ts";
 
 /** What `<agent-progress>` takes: its own attributes and properties. */
 export interface AgentProgressProps {
