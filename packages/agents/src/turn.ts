@@ -14,12 +14,21 @@ export interface Turn {
   readonly parts: readonly Part[];
   /** The earlier turns of this context that have ended, oldest first; the last 100 at most. */
   readonly history: readonly EarlierTurn[];
-  /** Aborted when the caller cancels the task or the turn runs out of time. Hand it to whatever you await. */
+  /**
+   * Aborted when the caller cancels the task or the turn runs out of time. Hand it to whatever you await, and look at it in long
+   * loops. Not aborted when the turn is dropped from memory because it waits: that is no end.
+   */
   readonly signal: AbortSignal;
 
   /**
    * Shows the caller what you are going to do (progress/v1): 1-20 steps, all pending at first. Calling it again replaces the plan.
    * When the turn ends, the Runtime settles what is left open: an active step is done (or failed, or skipped), pending ones are skipped.
+   *
+   * ```ts
+   * const plan = turn.plan(["Find the order", "Refund"]);
+   * plan.start("Find the order");
+   * plan.start("Refund", { note: "42.00 EUR" }); // the step before it is done
+   * ```
    *
    * @param steps Labels of 1-120 characters, each different.
    * @returns The handle that moves the steps, by label or by index.
@@ -29,7 +38,7 @@ export interface Turn {
 
   /**
    * Says how far the work is, apart from the plan: for a bar. What you do not know, leave out; nothing is guessed from it.
-   * The last call wins; shown at most four times a second, the last one always.
+   * The last call wins; shown at most four times a second, the last one always. May be called at any time, as often as you like.
    *
    * @throws AgentError `progress.invalid` for a value that is no finite number, or a stage that is no text.
    */
@@ -37,10 +46,11 @@ export interface Turn {
 
   /**
    * Replaces the one line that tells the caller what is happening now (the task's WORKING status message). The line it replaces
-   * moves to the task's history.
+   * moves to the task's history. Journaled, so it is said once, and only in step: after awaiting something that is not `turn`'s it
+   * throws. Inside an effect, use the effect's own.
    *
    * @param text 1-4,000 characters.
-   * @throws AgentError `say.invalid`.
+   * @throws AgentError `say.invalid`, `turn.unjournaled`. Cancelled.
    */
   say(text: string): void;
 
@@ -51,10 +61,16 @@ export interface Turn {
    * When the outcome is lost (the process died, the time was up, {@link OutcomeUnknown} was thrown), an `idempotent` effect runs
    * again, 10 times at most; any other makes the turn uncertain: it stops here until an operator says what happened.
    *
-   * @param name What it does, for operators. 1-200 characters; never shown to the caller.
+   * ```ts
+   * const order = await turn.effect("find order", ({ signal }) => shop.order(id, { signal }), { idempotent: true });
+   * const receipt = await turn.effect("refund", ({ key }) => shop.refund(id, { idempotencyKey: key }));
+   * ```
+   *
+   * @param name What it does, for operators. 1-200 characters; never shown to the caller. Need not be unique.
    * @param run Gets the effect's own key (the same on every attempt), signal, `say`, `usage` and `progress`; no other call of
-   *   `turn` may be made in it. What it returns must be JSON of at most 1 MiB.
-   * @returns What `run` returned, after a round trip through JSON, the first time too.
+   *   `turn` may be made in it. What it returns must be JSON of at most 1 MiB, or nothing.
+   * @returns What `run` returned, after a round trip through JSON, the first time too: a `Date` has become a text, a `Map` an empty
+   *   object, though the type still says otherwise.
    * @throws EffectError what `run` threw. Cancelled. AgentError `turn.unjournaled`, `turn.nested`, `turn.tooLarge`, `call.invalid`.
    */
   effect<Result>(
@@ -65,7 +81,15 @@ export interface Turn {
 
   /**
    * Asks the caller a question, and waits for the answer, for days if need be: a turn that waits costs no memory, and survives
-   * restarts. The task is INPUT_REQUIRED meanwhile.
+   * restarts. The task is INPUT_REQUIRED meanwhile. An answer that is none of the `choices`, or does not fit the `schema`, is sent
+   * back to the caller, and the question stays open.
+   *
+   * While a wait is open, await only what `turn` gives you: the function is dropped from memory, without its `finally`, and called
+   * again from the top when the answer comes.
+   *
+   * ```ts
+   * const size = await turn.ask({ prompt: "Which size?", choices: ["S", "M", "L"] }); // "S" | "M" | "L"
+   * ```
    *
    * @returns The chosen one of `choices`; the JSON value that fits `schema`; without either, a text.
    * @throws WaitExpired, Cancelled, AgentError as for {@link effect}.
@@ -75,8 +99,12 @@ export interface Turn {
   ask(question: Question): Promise<string>;
 
   /**
-   * Asks the caller to approve something, and waits. The task is AUTH_REQUIRED meanwhile. Only an explicit answer through
-   * interactions/v1 (or by the signed-in person) approves: text never does, whatever it says.
+   * Asks the caller to approve something, and waits, as {@link ask} does. The task is AUTH_REQUIRED meanwhile. Only an explicit answer
+   * through interactions/v1 (or by the signed-in person) approves: text never does, whatever it says.
+   *
+   * ```ts
+   * const approved = await turn.approve({ prompt: "Refund 42.00 EUR to Ada?", detail: { order: "1001", amount: 42 } });
+   * ```
    *
    * @returns Whether it was approved.
    * @throws WaitExpired, Cancelled, AgentError as for {@link effect}.
@@ -87,30 +115,44 @@ export interface Turn {
    * Asks the caller to connect something (an account, a calendar), and waits until `verify` says that it is connected: it is asked
    * after each time the caller says so, and every `pollMs`. The task is AUTH_REQUIRED meanwhile.
    *
+   * It always asks: if it may be connected already, look first, in an idempotent {@link effect}.
+   *
    * @returns Whether it is connected; false when the caller declined.
-   * @throws WaitExpired, Cancelled, EffectError (what `verify` threw), AgentError as for {@link effect}.
+   * @throws WaitExpired, Cancelled, AgentError as for {@link effect}. What `verify` throws goes to the log, and counts as not yet.
    */
   connect(connection: Connection): Promise<boolean>;
 
   /**
    * Waits for some time, or until a moment. Costs no memory, survives restarts.
    *
-   * @param duration Milliseconds, 0 or more; or the moment.
+   * @param duration Milliseconds, 0 or more; or the moment. One that has passed is over at once.
    * @throws Cancelled, AgentError as for {@link effect}.
    */
   sleep(duration: number | Date, options?: WaitOptions): Promise<void>;
 
-  /** The time, the same on every replay: when the last thing that you awaited from `turn` came back. */
+  /**
+   * The time, the same on every replay: when the last thing that you awaited from `turn` came back; before that, when the message
+   * came. Between two such things it stands still.
+   */
   now(): Date;
-  /** A number from 0 up to 1, the same on every replay. */
+  /**
+   * A number from 0 up to 1, the same on every replay.
+   *
+   * @throws AgentError `turn.unjournaled` after awaiting something that is not `turn`'s.
+   */
   random(): number;
-  /** A random UUID, the same on every replay. */
+  /**
+   * A random UUID, the same on every replay.
+   *
+   * @throws AgentError `turn.unjournaled` after awaiting something that is not `turn`'s.
+   */
   uuid(): string;
 
   /**
-   * Adds to what the turn has used; the caller sees the sums when it ends (telemetry/v1). Report only what you know.
+   * Adds to what the turn has used; the caller sees the sums when it ends (telemetry/v1). Report only what you know. Journaled, so it is
+   * counted once, and only in step. Inside an effect, use the effect's own.
    *
-   * @throws AgentError `call.invalid` for anything but finite numbers from 0.
+   * @throws AgentError `call.invalid` for anything but finite numbers from 0; `turn.unjournaled`. Cancelled.
    */
   usage(usage: Usage): void;
 
@@ -122,7 +164,8 @@ export interface Turn {
    * const limit = turn.patch("check-limit") ? await turn.effect("check the limit", …) : undefined;
    * ```
    *
-   * @param name Unique within the agent. 1-200 characters.
+   * @param name Unique within the agent, for ever: a name is for one change. 1-200 characters.
+   * @throws AgentError `call.invalid`, `turn.unjournaled`. Cancelled.
    */
   patch(name: string): boolean;
 }
@@ -144,28 +187,31 @@ export interface Effect {
 /** Common to every call that is journaled. */
 export interface CallOptions {
   /**
-   * Names this very call among those of the same kind and name. Needed only when you call after awaiting something that is not
-   * `turn`'s. 1-200 characters.
+   * Names this very call among those of the same kind and name, each key once. Needed only when you call after awaiting something that is
+   * not `turn`'s: say what it is about, such as an order's number. 1-200 characters. Not the key that an effect hands to its provider.
    */
   readonly key?: string;
 }
 
 export interface EffectOptions extends CallOptions {
-  /** Doing it twice is the same as doing it once (a read, or the provider honours the key). Default: false. */
+  /**
+   * Doing it twice is the same as doing it once (a read, or the provider honours the key): when its outcome is lost, it is done again.
+   * Default: false, and a lost outcome stops the turn until an operator says what became of it.
+   */
   readonly idempotent?: boolean;
-  /** Milliseconds after which the outcome counts as unknown. Default: as long as the turn may run. */
+  /** Milliseconds, 1 or more, after which the outcome counts as unknown, and the signal is aborted. Default: as long as the turn may run. */
   readonly timeoutMs?: number;
 }
 
 export interface WaitOptions extends CallOptions {
-  /** Aborting it takes the question back; the wait then throws the signal's reason. */
+  /** Aborting it takes the question back, and the wait throws an `AbortError`. */
   readonly signal?: AbortSignal;
 }
 
 export interface Interaction extends WaitOptions {
   /** What the person reads. 1-4,000 characters. */
   readonly prompt: string;
-  /** Whatever else a person should see before answering: a JSON object. */
+  /** Whatever else a person should see before answering, such as what exactly will be done: a JSON object. */
   readonly detail?: object;
   /** Milliseconds after which the wait throws {@link WaitExpired}. Default: never. */
   readonly expiresInMs?: number;
@@ -174,25 +220,29 @@ export interface Interaction extends WaitOptions {
 export interface Question extends Interaction {
   /** The only answers that are taken. 1-100 of them. */
   readonly choices?: readonly string[];
-  /** JSON Schema (2020-12) that an answer must fit. */
+  /** JSON Schema (2020-12) that an answer must fit. Say the type of the answer with it: `turn.ask<Address>({ … })`. */
   readonly schema?: object;
 }
 
+/** What {@link Turn.approve} asks. */
 export type Approval = Interaction;
 
 export interface Connection extends Interaction {
   /** What to connect to, such as `google-calendar`. */
   readonly provider: string;
-  /** Where the person connects it. */
+  /** Where the person connects it: a web address. */
   readonly url?: string;
-  /** Looks whether it is connected. Runs as an idempotent effect. */
+  /** Looks whether it is connected. May run any number of times, and nothing but look. What it throws counts as not yet. */
   readonly verify: (effect: Pick<Effect, "signal">) => boolean | Promise<boolean>;
   /** How often to look without being told. Milliseconds, 1,000 or more; default 60,000. */
   readonly pollMs?: number;
 }
 
+/** What was used since the last report: it is added up. */
 export interface Usage {
+  /** Whole tokens, of all models together. */
   readonly tokens?: number;
+  /** US dollars. */
   readonly costUsd?: number;
 }
 
