@@ -226,6 +226,28 @@ test("P7: from right to left the bar fills from the right, and texts keep their 
   }
 });
 
+test("the bar lights up at its tip, whichever side that is", async () => {
+  for (const dir of ["ltr", "rtl"] as const) {
+    await using bar = await Bar.open(browser, { dir, background: "black" });
+    await bar.show(event({ percent: 50 }));
+    await bar.page.evaluate(() => {
+      for (const animation of document.querySelector("agent-progress")!.shadowRoot!.getAnimations()) {
+        if (animation instanceof CSSTransition) animation.finish();
+        else {
+          animation.pause();
+          animation.currentTime = 0;
+        }
+      }
+    });
+    const along = await pixelsNow(bar, 0.05, 0.95);
+    const sums = (dir === "ltr" ? along : along.toReversed()).map(([r, g, b]) => r + g + b);
+    const half = Math.floor(sums.length / 2);
+    const [start, tip] = [sums[5]!, Math.max(...sums.slice(0, half))];
+    assert.ok(tip > start + 150, `${dir}: ${start} at the start, ${tip} at most`);
+    assert.ok(sums.indexOf(tip) > half - 30, `${dir}: brightest at ${sums.indexOf(tip)} of ${half}`);
+  }
+});
+
 test("P7: with forced colours the filled part stands out from the rest in every state", async () => {
   for (const colorScheme of ["light", "dark"] as const) {
     await using bar = await Bar.open(browser, { forcedColors: "active", colorScheme });
@@ -350,6 +372,10 @@ async function backdrop(bar: Bar): Promise<Color> {
 /** Along the middle of the bar, from one share of its width to another. */
 async function pixels(bar: Bar, from: number, to: number): Promise<Color[]> {
   await bar.seen();
+  return await pixelsNow(bar, from, to);
+}
+
+async function pixelsNow(bar: Bar, from: number, to: number): Promise<Color[]> {
   const box = await bar.page.evaluate(() => {
     const { x, y, width, height } = document
       .querySelector("agent-progress")!

@@ -41,7 +41,8 @@ block-size:var(--agent-progress-thickness,.5em);
 border-radius:var(--agent-progress-radius,99em);
 background:var(--agent-progress-track,color-mix(in srgb,currentcolor 14%,transparent));
 overflow:hidden;
-contain:strict
+contain:strict;
+direction:ltr
 }
 #fill{
 block-size:100%;
