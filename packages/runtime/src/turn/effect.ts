@@ -4,11 +4,12 @@
 import { EffectError, WaitExpired } from "@nylorun/agents";
 import type { Connection, Effect, EffectOptions } from "@nylorun/agents";
 
-import type { Completion, EffectLost, EffectResult, EffectStarted, Totals } from "./journal.ts";
+import { checkedProgress, checkedText, checkedUsage } from "./face.ts";
+import { standing } from "./journal.ts";
+import type { Completion, EffectEnded, EffectLost, EffectResult, EffectStarted, Totals } from "./journal.ts";
 import { isOutcomeUnknown, recordedError, resultOf } from "./json.ts";
 import type { OpenWait } from "./record.ts";
 import type { Run } from "./run.ts";
-import type { Timers } from "./timers.ts";
 
 /** How often an idempotent effect is tried in all, and how long it waits in between: doubling, up to the longest. */
 const attemptLimit = 10;
@@ -32,9 +33,6 @@ interface Verifying {
   busy: boolean;
 }
 
-/** Where an effect stands, by the last of its entries. */
-type Stage = "begun" | "lost" | "allowed" | "done";
-
 export class EffectRunner {
   readonly #run: Run;
   readonly #asked = new Map<number, Asked>();
@@ -46,26 +44,18 @@ export class EffectRunner {
     this.#run = run;
   }
 
-  /** Effects that were begun, by a process that died, and have neither an outcome nor been found lost. */
-  dangling(): { readonly at: number; readonly idempotent: boolean }[] {
-    if (this.#run.entries.length === 0) return [];
-    return this.#run.entries.flatMap((entry, at) =>
-      entry.kind === "effect" && this.#stage(at) === "begun" ? [{ at, idempotent: entry.idempotent === true }] : [],
-    );
-  }
-
   /** The function has asked for an effect that has no outcome yet. */
   begin(at: number, asked: Asked, isNew: boolean): void {
     this.#asked.set(at, asked);
     if (isNew) return void this.#attempt(at, 1);
-    const stage = this.#stage(at);
+    const { stage } = standing(this.#run.entries, at);
     // One that may not be repeated was found lost when the run resumed.
-    if (stage === "allowed" || (stage === "begun" && asked.options.idempotent === true)) this.#again(at, 0);
+    if (stage === "allowed" || (stage === "begun" && this.#mayRepeat(at))) this.#again(at, 0);
   }
 
   /** An operator allows another attempt. */
   retry(at: number): void {
-    if (this.#asked.has(at) && this.#stage(at) === "allowed") this.#again(at, 0);
+    if (this.#asked.has(at) && standing(this.#run.entries, at).stage === "allowed") this.#again(at, 0);
   }
 
   /** Watches a connection: from its opening, or, when it was open before, with a look at once. */
@@ -111,22 +101,23 @@ export class EffectRunner {
     }
   }
 
+  /** As it was recorded: newer code may say otherwise, of what it has not begun. */
+  #mayRepeat(at: number): boolean {
+    return (this.#run.entries[at] as EffectStarted).idempotent === true;
+  }
+
   #again(at: number, pauseMs: number): void {
-    const attempts =
-      1 + this.#run.entries.filter((entry) => entry.kind === "retry" && entry.of === at && !entry.by).length;
-    if (attempts >= attemptLimit && this.#asked.get(at)?.options.idempotent === true) {
-      const message = `Its outcome was unknown ${attempts} times; it is not tried again.`;
+    const { attempts } = standing(this.#run.entries, at);
+    if (this.#mayRepeat(at) && (attempts >= attemptLimit || this.#run.timeUp.aborted)) {
+      const why = this.#run.timeUp.aborted ? "the turn's time is up" : `it was tried ${attempts} times`;
+      const message = `Its outcome is unknown, and ${why}: it is not tried again.`;
       return this.#outcome(at, { error: { name: "EffectError", code: "effect.exhausted", message } });
     }
     this.running++;
     this.#run.ports.timers.after(pauseMs, () => {
       this.running--;
       if (this.#run.dropped || this.#run.cancelled) return this.#run.pump();
-      this.running++;
-      this.#run.write({ kind: "retry", of: at }, () => {
-        this.running--;
-        void this.#attempt(at, attempts + 1);
-      });
+      this.#run.write({ kind: "retry", of: at }, () => void this.#attempt(at, attempts + 1));
     });
   }
 
@@ -134,27 +125,21 @@ export class EffectRunner {
     const { name, run, options } = this.#asked.get(at)!;
     const started = this.#run.entries[at] as EffectStarted;
     const { ports } = this.#run;
-    const { signal: timeout, stop } = deadline(ports.timers, options.timeoutMs);
-    const signal = timeout ? AbortSignal.any([this.#run.signal, timeout]) : this.#run.signal;
-    // A cancelled turn waits for what its effects say (E16); one that is out of time does not.
-    const timeUp = timeout ? AbortSignal.any([this.#run.timeUp, timeout]) : this.#run.timeUp;
+    const limit = new Limit(this.#run, options.timeoutMs);
     let usage: Totals = {};
     const effect: Effect = {
       key: ports.entropy.derive(`effect ${started.id}`).slice(0, 32),
-      signal,
-      say: (text) => this.#run.showWords(text),
-      progress: (report) => this.#run.showProgress(report),
+      signal: limit.signal,
+      say: (text) => this.#run.showWords(checkedText(text)),
+      progress: (report) => this.#run.showProgress(checkedProgress(report)),
       usage: (used) => {
-        usage = {
-          ...((used.tokens ?? usage.tokens) !== undefined && { tokens: (usage.tokens ?? 0) + (used.tokens ?? 0) }),
-          ...((used.costUsd ?? usage.costUsd) !== undefined && { costUsd: (usage.costUsd ?? 0) + (used.costUsd ?? 0) }),
-        };
+        usage = sum(usage, checkedUsage(used));
       },
     };
     this.running++;
     // The last moment at which this node can know that it still may (E7).
     if (ports.timers.now() >= this.#run.leaseUntil && !(await this.#run.mayAct())) {
-      stop();
+      limit.stop();
       this.running--;
       return this.#run.pump();
     }
@@ -164,45 +149,48 @@ export class EffectRunner {
       const context = { effect: true, rejected: (error: unknown) => this.#run.rejected(error) };
       const outcome = ports.asyncContext.run(context, () => invoke(run, effect));
       outcome.catch(() => undefined);
-      const first = await Promise.race([outcome.then(resultOf), aborted(timeUp)]);
-      if (first === undefined)
+      result = await Promise.race([outcome.then(resultOf), limit.passed]);
+      if (result === undefined) {
+        // It may come back after all: that resolves it, while nobody else has (E9).
         void outcome.then(
-          (value) => this.#late(at, resultOf(value)),
+          (value) => this.#late(at, attempt, resultOf(value), usage),
           () => undefined,
         );
-      else result = first;
-      why = timeout?.aborted ? "timeout" : "aborted";
+      }
+      why = limit.why;
     } catch (error) {
-      if (signal.aborted) why = timeout?.aborted ? "timeout" : "aborted";
+      if (limit.signal.aborted) why = limit.why;
       else if (!isOutcomeUnknown(error)) result = { error: recordedError(error) };
     }
-    stop();
+    limit.stop();
     this.running--;
     if (result !== undefined) return this.#outcome(at, result, usage);
-    if (options.idempotent === true && !this.#run.cancelled) {
-      return this.#again(at, Math.min(longestPauseMs, firstPauseMs * 2 ** (attempt - 1)));
-    }
+    // What is not ours any more is concluded by whoever has it now, or was when it was cancelled.
+    if (!this.#run.isOurs) return this.#run.pump();
+    if (this.#mayRepeat(at)) return this.#again(at, Math.min(longestPauseMs, firstPauseMs * 2 ** (attempt - 1)));
     ports.log.warn(
       { effect: name, why, task: ports.taskIds.encode(this.#run.record) },
       "The outcome of an effect is lost.",
     );
-    this.#record({ kind: "lost", of: at, at: ports.store.now(), why });
-  }
-
-  #outcome(at: number, result: EffectResult, usage: Totals = {}): void {
-    const used = usage.tokens !== undefined || usage.costUsd !== undefined;
-    this.#record({ kind: "outcome", of: at, at: this.#run.ports.store.now(), result, ...(used && { usage }) });
-  }
-
-  #record(entry: Completion | EffectLost): void {
-    if (this.#run.isOurs) this.#run.write(entry);
-    else void this.#run.recordLate(entry);
+    this.#run.write({ kind: "lost", of: at, at: ports.store.now(), why });
     this.#run.pump();
   }
 
-  /** It has come back after all, after its time was up: that resolves it, while nobody else has (E9). */
-  #late(at: number, result: EffectResult): void {
-    if (!this.#run.isOurs || this.#stage(at) === "lost") this.#outcome(at, result);
+  #outcome(at: number, result: EffectResult, usage: Totals = {}): void {
+    const entry = this.#ended(at, result, usage);
+    if (this.#run.isOurs) this.#run.write(entry);
+    else void this.#run.recordLate(entry, standing(this.#run.entries, at).attempts);
+    this.#run.pump();
+  }
+
+  #late(at: number, attempt: number, result: EffectResult, usage: Totals): void {
+    const entry = this.#ended(at, result, usage);
+    void this.#run.recordLate(entry, attempt);
+  }
+
+  #ended(at: number, result: EffectResult, usage: Totals): EffectEnded {
+    const used = usage.tokens !== undefined || usage.costUsd !== undefined;
+    return { kind: "outcome", of: at, at: this.#run.ports.store.now(), result, ...(used && { usage }) };
   }
 
   async #look(of: number, connection: Verifying): Promise<void> {
@@ -211,31 +199,25 @@ export class EffectRunner {
     connection.claims = this.#run.record.view.claims ?? 0;
     connection.at = ports.store.now();
     this.running++;
+    const limit = new Limit(this.#run, undefined);
     let connected = false;
     try {
       const context = { effect: true, rejected: (error: unknown) => this.#run.rejected(error) };
-      const verify = async () => connection.verify({ signal: this.#run.signal });
-      connected = await ports.asyncContext.run(context, verify);
+      const verify = async () => connection.verify({ signal: limit.signal });
+      const looking = ports.asyncContext.run(context, verify);
+      looking.catch(() => undefined);
+      connected = (await Promise.race([looking, limit.passed])) === true;
     } catch (error) {
       ports.log.warn(
         { error, task: ports.taskIds.encode(this.#run.record) },
         "A connection could not be verified; it is looked at again.",
       );
     }
+    limit.stop();
     this.running--;
     connection.busy = false;
     if (connected && this.#run.isOurs) this.#run.endWait(of, { how: "answered", value: true });
     this.#run.pump();
-  }
-
-  #stage(at: number): Stage {
-    let stage: Stage = "begun";
-    for (const entry of this.#run.entries) {
-      if ((entry.kind !== "outcome" && entry.kind !== "lost" && entry.kind !== "retry") || entry.of !== at) continue;
-      if (entry.kind === "outcome") return "done";
-      stage = entry.kind === "lost" ? "lost" : entry.by === "operator" ? "allowed" : "begun";
-    }
-    return stage;
   }
 }
 
@@ -243,21 +225,51 @@ async function invoke(run: Asked["run"], effect: Effect): Promise<unknown> {
   return run(effect);
 }
 
-/** Aborted after `ms`, if any; until it is stopped. */
-function deadline(
-  timers: Timers,
-  ms: number | undefined,
-): { readonly signal?: AbortSignal; readonly stop: () => void } {
-  if (ms === undefined) return { stop: () => undefined };
-  const controller = new AbortController();
-  const expired = () => controller.abort(new DOMException(`It took longer than ${ms} ms.`, "TimeoutError"));
-  return { signal: controller.signal, stop: timers.after(ms, expired) };
+/** How long something may take: as long as its turn goes on and runs, or less. Keeps nothing alive once it is stopped. */
+class Limit {
+  /** Resolves, with nothing, when it is waited for no longer: what ignores its signal is left behind. */
+  readonly passed: Promise<undefined>;
+  readonly stop: () => void;
+  readonly #controller = new AbortController();
+  #timedOut = false;
+
+  constructor(run: Run, ms: number | undefined) {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.passed = promise;
+    const abort = () => this.#controller.abort(run.signal.reason);
+    // A cancelled turn waits for what its effects say (E16); one that is out of time does not.
+    const pass = () => resolve(undefined);
+    const stopTimer =
+      ms === undefined
+        ? undefined
+        : run.ports.timers.after(ms, () => {
+            this.#timedOut = true;
+            this.#controller.abort(new DOMException(`It took longer than ${ms} ms.`, "TimeoutError"));
+            pass();
+          });
+    if (run.signal.aborted) abort();
+    if (run.timeUp.aborted) pass();
+    run.signal.addEventListener("abort", abort);
+    run.timeUp.addEventListener("abort", pass);
+    this.stop = () => {
+      stopTimer?.();
+      run.signal.removeEventListener("abort", abort);
+      run.timeUp.removeEventListener("abort", pass);
+    };
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get why(): "timeout" | "aborted" {
+    return this.#timedOut ? "timeout" : "aborted";
+  }
 }
 
-/** Resolves, with nothing, when the signal is aborted: an effect that ignores it is not waited for. */
-function aborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
+function sum(one: Totals, other: Totals): Totals {
+  const add = (a: number | undefined, b: number | undefined) => (a === undefined ? b : a + (b ?? 0));
+  const tokens = add(one.tokens, other.tokens);
+  const costUsd = add(one.costUsd, other.costUsd);
+  return { ...(tokens !== undefined && { tokens }), ...(costUsd !== undefined && { costUsd }) };
 }

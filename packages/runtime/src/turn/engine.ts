@@ -6,13 +6,15 @@ import type { ExtensionUri, Message } from "@nylorun/protocol";
 
 import type { Commit, TurnPage, TurnQuery } from "../store/store.ts";
 import { Inbox } from "./inbox.ts";
-import type { EffectEnded, EffectRetried } from "./journal.ts";
+import { unfinished } from "./journal.ts";
+import type { EffectEnded, EffectLost, EffectRetried } from "./journal.ts";
 import { resultOf } from "./json.ts";
 import type { EngineOptions, EnginePorts } from "./ports.ts";
 import type { TurnKey, TurnRecord } from "./record.ts";
 import { Runner } from "./runner.ts";
 import { systemTimers } from "./timers.ts";
-import { advance, ended, released, stateOf } from "./view.ts";
+import { advance, advanceEnded, ended, released, stateOf } from "./view.ts";
+import type { Ending } from "./view.ts";
 
 /** Who asks, and whom. */
 export interface Scope {
@@ -44,6 +46,9 @@ export class EngineError extends Error {
     this.code = code;
   }
 }
+
+/** What is to become of a turn as it is now; undefined: nothing. */
+type Decision = Omit<Commit, "key" | "length"> | undefined;
 
 /** Turns that need an operator, looked at in one go. */
 const troubledLimit = 1000;
@@ -105,17 +110,29 @@ export function createEngine(given: EngineOptions): Engine {
   /** Changes a turn by what it is now, until nobody was faster. */
   const change = async (
     turn: TurnRecord | undefined,
-    decide: (turn: TurnRecord) => Omit<Commit, "key" | "length"> | undefined,
+    decide: (turn: TurnRecord) => Decision | Promise<Decision>,
   ): Promise<TurnRecord | undefined> => {
     let current = turn;
     for (let tries = 0; tries < 100 && current !== undefined; tries++) {
-      const decided = decide(current);
+      const decided = await decide(current);
       if (decided === undefined) return current;
       const committed = await store.commit({ ...decided, key: current, length: current.length });
       current = await store.loadTurn(current);
       if (committed.kind === "committed") return current;
     }
     throw new Error("A turn changed a hundred times while it was to be changed.");
+  };
+
+  /** Ends a turn from outside. Effects of which nothing is known but that they were begun are named from then on (E16). */
+  const endingOf = async (turn: TurnRecord, ending: Ending): Promise<Decision> => {
+    const journal = turn.length === 0 ? [] : (await store.loadJournal(turn, 0)).slice(0, turn.length);
+    const at = store.now();
+    const entries = unfinished(journal).map((of): EffectLost => ({ kind: "lost", of, at, why: "aborted" }));
+    const view = entries.reduce(
+      (before, entry, index) => advanceEnded(before, entry, turn.length + index, journal),
+      ended(turn.view, ending),
+    );
+    return { ...(entries.length > 0 && { entries }), view, state: ending.state, then: { do: "end" } };
   };
 
   return {
@@ -138,14 +155,11 @@ export function createEngine(given: EngineOptions): Engine {
     async cancel(scope, taskId) {
       const turn = await find(scope, taskId);
       if (turn.state === "canceled") return turn;
-      const now = await change(turn, (current) => {
+      const now = await change(turn, async (current) => {
         if (current.state === "canceled") return undefined;
         if (isTerminal(taskStateOf(current.state))) throw taskNotCancelable(taskId, "The task has ended already.");
-        return {
-          view: ended(current.view, { state: "canceled" }),
-          state: "canceled",
-          then: { do: "end", graceMs: limits.cancelGraceMs },
-        };
+        const ending = await endingOf(current, { state: "canceled" });
+        return { ...ending, then: { do: "end", graceMs: limits.cancelGraceMs } };
       });
       return now!;
     },
@@ -211,10 +225,14 @@ export function createEngine(given: EngineOptions): Engine {
         // What has ended stays ended (I5): there the resolution is for the record.
         if (!ongoing && entry.kind === "retry")
           throw new EngineError("effect.ended", "Its turn has ended: it cannot be tried again.");
+        if (!ongoing) {
+          const view = advanceEnded(current.view, entry, current.length, []);
+          return { from: [current.state], entries: [entry], view };
+        }
         const view = advance(current.view, entry, current.length, []);
-        if (!ongoing) return { from: [current.state], entries: [entry], view };
-        const state = current.state === "held" ? "held" : stateOf(view);
-        return { entries: [entry], view, state, statusChanged: true, then: { do: "wake" } };
+        // What is held goes on when it is released.
+        if (current.state === "held") return { from: ["held"], entries: [entry], view };
+        return { entries: [entry], view, state: stateOf(view), statusChanged: true, then: { do: "wake" } };
       });
       return found;
     },
@@ -235,14 +253,9 @@ export function createEngine(given: EngineOptions): Engine {
       if (turn?.state !== "held") return false;
       const text = reason ?? "An operator ended this task.";
       const why = { by: "agent" as const, id: options.entropy.id(), parts: [{ text }] };
-      await change(turn, (current) =>
+      await change(turn, async (current) =>
         current.state === "held"
-          ? {
-              from: ["held"],
-              view: ended(current.view, { state: "failed", why }),
-              state: "failed",
-              then: { do: "end" },
-            }
+          ? { ...(await endingOf(current, { state: "failed", why })), from: ["held"] }
           : undefined,
       );
       return true;

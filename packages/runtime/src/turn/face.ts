@@ -48,7 +48,7 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
     }
     return run.call(start, (at, isNew) => {
       begin?.(at, isNew);
-      signal?.addEventListener("abort", () => run.endWait(at, { how: "withdrawn" }), { once: true });
+      if (signal !== undefined) run.withdrawWhen(signal, at);
     }) as Promise<never>;
   };
 
@@ -127,9 +127,18 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
       return wait({ kind: "sleep", until, ...keyOf(options) }, options);
     },
 
-    now: () => new Date(chance.now()),
-    random: () => chance.number(),
-    uuid: () => chance.uuid(),
+    now() {
+      outside("now()");
+      return new Date(chance.now());
+    },
+    random() {
+      outside("random()");
+      return chance.number();
+    },
+    uuid() {
+      outside("uuid()");
+      return chance.uuid();
+    },
 
     usage(usage) {
       outside("usage()");
@@ -199,7 +208,7 @@ function createChance(run: Run) {
   };
 }
 
-function checkedText(text: string): string {
+export function checkedText(text: string): string {
   if (typeof text === "string" && text.trim() !== "" && text.length <= sayLimit) return text;
   throw new AgentError("say.invalid", `turn.say takes a text of 1 to ${sayLimit} characters.`);
 }

@@ -136,6 +136,37 @@ export function isStart(entry: Entry): entry is Start {
   }
 }
 
+/** Where an effect stands. */
+export interface Standing {
+  readonly stage: "begun" | "lost" | "allowed" | "done";
+  /** How often it was tried; a try that an operator allowed counts when it has begun. */
+  readonly attempts: number;
+}
+
+/** Where the effect at this place stands, by its entries. */
+export function standing(entries: readonly Entry[], of: number): Standing {
+  let stage: Standing["stage"] = "begun";
+  let attempts = 1;
+  for (const entry of entries) {
+    if ((entry.kind !== "outcome" && entry.kind !== "lost" && entry.kind !== "retry") || entry.of !== of) continue;
+    if (entry.kind === "outcome") return { stage: "done", attempts };
+    if (entry.kind === "retry" && entry.by === undefined) attempts++;
+    stage = entry.kind === "lost" ? "lost" : entry.by === "operator" ? "allowed" : "begun";
+  }
+  return { stage, attempts };
+}
+
+/** Places of the effects that may not be repeated, and of which nothing is known but that they were begun, or may be. */
+export function unfinished(entries: readonly Entry[]): readonly number[] {
+  const places = new Set<number>();
+  entries.forEach((entry, at) => {
+    if (entry.kind === "effect" && entry.idempotent !== true) places.add(at);
+    else if (entry.kind === "outcome" || entry.kind === "lost") places.delete(entry.of);
+    else if (entry.kind === "retry") places.add(entry.of);
+  });
+  return [...places].filter((at) => (entries[at] as EffectStarted).idempotent !== true);
+}
+
 export function isWait(entry: Entry): entry is Wait {
   return isInteraction(entry) || entry.kind === "sleep";
 }

@@ -14,14 +14,14 @@ import type { Artifact, PlanStep } from "@nylorun/protocol";
 import type { Commit, Committed, Then } from "../store/store.ts";
 import { EffectRunner } from "./effect.ts";
 import { createTurn } from "./face.ts";
-import { callName, isCompletion, isStart } from "./journal.ts";
-import type { Completion, EffectLost, Entry, Start } from "./journal.ts";
+import { callName, isStart, standing, unfinished } from "./journal.ts";
+import type { Completion, EffectEnded, Entry, Start } from "./journal.ts";
 import { resultOf } from "./json.ts";
 import type { EnginePorts, Running } from "./ports.ts";
 import type { Claim, Said, TurnRecord, TurnView } from "./record.ts";
 import { Replay } from "./replay.ts";
 import { pause } from "./timers.ts";
-import { advance, dueAt, ended, held, said, stateOf } from "./view.ts";
+import { advance, advanceEnded, dueAt, ended, held, said, stateOf } from "./view.ts";
 import type { Ending } from "./view.ts";
 
 /** How a run is over, for the node that ran it. */
@@ -81,6 +81,8 @@ export class Run implements Running {
   readonly #effects: EffectRunner;
   readonly #end = Promise.withResolvers<RunEnd>();
   readonly #settlers = new Map<number, Settler>();
+  /** Stop listening to the signals that waits were given. */
+  readonly #withdrawals = new Map<number, () => void>();
   #record: TurnRecord;
   #outgoing: Outgoing[] = [];
   #writing = false;
@@ -217,7 +219,9 @@ export class Run implements Running {
     this.#drop();
     while (this.#writing) await new Promise((resolve) => setImmediate(resolve));
     for (let tries = 0; tries < 10 && !this.#over; tries++) {
-      const result = await this.#commit([], { do: "park", dueAt: this.ports.store.now() });
+      // Nothing more begins; what came of what began is kept.
+      const known = this.#outgoing.filter(({ entry }) => !isStart(entry) && entry.kind !== "retry");
+      const result = await this.#commit(known, { do: "park", dueAt: this.ports.store.now() });
       if (result?.kind !== "behind") break;
     }
     this.#finished({ kind: "lost" });
@@ -284,29 +288,37 @@ export class Run implements Running {
     return true;
   }
 
-  /** An outcome that came after the turn was taken from this run: evidence, or what resolves an uncertain effect (E9, E16). */
-  async recordLate(entry: Completion | EffectLost): Promise<void> {
+  /**
+   * An outcome that came after its time was up, or after the turn was taken from this run: it resolves the effect, or is evidence
+   * (E9, E16). It says nothing of another attempt than its own.
+   */
+  async recordLate(entry: EffectEnded, attempt: number): Promise<void> {
     const { store, log } = this.ports;
-    for (let tries = 0; tries < 10; tries++) {
-      const record = await store.loadTurn(this.#record);
-      const journal = record && (await store.loadJournal(record, 0));
-      if (record === undefined || journal?.length !== record.length) continue;
-      if (journal.some((other) => isCompletion(other) && other.of === entry.of)) return;
-      const effect = journal.findLast((other) => "of" in other && other.of === entry.of);
-      // Another attempt has begun, or nothing is known to be lost: then it is not for this run to say.
-      if (!isEnded(record) && effect?.kind !== "lost") return;
-      const view = advance(record.view, entry, record.length, journal);
-      const result = await store.commit({
-        key: record,
-        length: record.length,
-        from: [record.state],
-        entries: [entry],
-        view,
-        ...(isEnded(record) ? {} : { state: stateOf(view), then: { do: "wake" } }),
-      });
-      if (result.kind === "committed") return;
+    try {
+      for (let tries = 0; tries < 100; tries++) {
+        const record = await store.loadTurn(this.#record);
+        if (record === undefined) return;
+        const journal = (await store.loadJournal(record, 0)).slice(0, record.length);
+        const { stage, attempts } = standing(journal, entry.of);
+        if (attempts !== attempt || stage === "done" || stage === "allowed") return;
+        const view = (isEnded(record) ? advanceEnded : advance)(record.view, entry, record.length, journal);
+        const state = isEnded(record) || record.state === "held" ? record.state : stateOf(view);
+        const result = await store.commit({
+          key: record,
+          length: record.length,
+          from: [record.state],
+          entries: [entry],
+          view,
+          state,
+          ...(state !== record.state && { statusChanged: true }),
+          ...(!isEnded(record) && state !== "held" && { then: { do: "wake" } }),
+        });
+        if (result.kind === "committed") return;
+      }
+      log.warn({ task: this.ports.taskIds.encode(this.#record) }, "A late outcome could not be recorded.");
+    } catch (error) {
+      log.warn({ task: this.ports.taskIds.encode(this.#record), error }, "A late outcome could not be recorded.");
     }
-    log.warn({ task: this.ports.taskIds.encode(this.#record) }, "A late outcome could not be recorded.");
   }
 
   /** Appends an entry. */
@@ -322,6 +334,14 @@ export class Run implements Running {
     this.write({ kind: "end", of, at: this.ports.store.now(), ...end });
   }
 
+  /** Takes a wait back when the author's signal is aborted, as long as this run waits for it. */
+  withdrawWhen(signal: AbortSignal, of: number): void {
+    const withdraw = () => this.endWait(of, { how: "withdrawn" });
+    if (signal.aborted) return withdraw();
+    signal.addEventListener("abort", withdraw);
+    this.#withdrawals.set(of, () => signal.removeEventListener("abort", withdraw));
+  }
+
   showPlan(steps: readonly PlanStep[]): void {
     this.#plan = steps;
     this.#snapshot();
@@ -332,8 +352,9 @@ export class Run implements Running {
     this.#snapshot();
   }
 
-  /** Said inside an effect: shown, but no entry. */
+  /** Said where no replay could match it, in an effect or out of step: shown, but no entry. Muted while it would be said again. */
   showWords(text: string): void {
+    if (this.#dropped || (this.#replay.behind && !this.#caughtUp)) return;
     this.#words = [...this.#words, { by: "agent", id: this.ports.entropy.id(), parts: [{ text }] }];
     this.#snapshot();
   }
@@ -383,6 +404,8 @@ export class Run implements Running {
   #deliver(at: number, completion: Completion): void {
     this.#replay.deliver(at);
     this.#now = completion.at;
+    this.#withdrawals.get(completion.of)?.();
+    this.#withdrawals.delete(completion.of);
     const settler = this.#settlers.get(completion.of);
     this.#settlers.delete(completion.of);
     if (settler !== undefined) this.#effects.handOver(completion, settler);
@@ -407,10 +430,12 @@ export class Run implements Running {
   /** What the process that ran it before left open. */
   #resume(): void {
     const now = this.ports.store.now();
-    for (const effect of this.#effects.dangling()) {
-      if (!effect.idempotent) this.write({ kind: "lost", of: effect.at, at: now, why: "died" });
+    for (const of of unfinished(this.entries)) {
+      // What an operator allowed is tried again when the function comes to it.
+      if (standing(this.entries, of).stage === "begun") this.write({ kind: "lost", of, at: now, why: "died" });
     }
     this.#endDueWaits(now);
+    this.#wakeForWaits();
   }
 
   /** Sleeps whose time has come, and interactions that nobody answered in time. */
@@ -530,6 +555,7 @@ export class Run implements Running {
     this.#abort.abort(cancelled);
     for (const settler of this.#settlers.values()) settler.reject(cancelled);
     this.#settlers.clear();
+    this.#giveUp(this.#outgoing);
     this.#outgoing = [];
     this.#stopGraceTimer = this.#after(this.ports.limits.cancelGraceMs, () => this.#outOfGrace());
     this.#drained();
@@ -541,6 +567,7 @@ export class Run implements Running {
     this.#lost = true;
     this.#drop();
     this.#abort.abort(new Error("This node has lost the turn."));
+    this.#giveUp(this.#outgoing);
     this.#outgoing = [];
     this.#stopGraceTimer = this.#after(this.ports.limits.cancelGraceMs, () => this.#outOfGrace());
     this.#drained();
@@ -564,12 +591,19 @@ export class Run implements Running {
   #drop(): void {
     this.#dropped = true;
     this.#settlers.clear();
+    this.#ignoreSignals();
+  }
+
+  #ignoreSignals(): void {
+    for (const ignore of this.#withdrawals.values()) ignore();
+    this.#withdrawals.clear();
   }
 
   #finished(end: RunEnd): void {
     if (this.#over) return;
     this.#over = true;
     this.#unlisten?.();
+    this.#ignoreSignals();
     this.#stopTimeout?.();
     this.#stopSnapshotTimer?.();
     this.#stopWakeTimer?.();
@@ -579,12 +613,13 @@ export class Run implements Running {
   }
 
   #outOfTime(): void {
-    if (this.#over || this.#dropped || this.#result !== undefined) return;
+    if (this.#over) return;
     const seconds = Math.round(this.ports.limits.turnTimeoutMs / 1000);
     const error = new OutOfTime(`The agent did not finish this within ${seconds} seconds.`);
+    // Whatever the turn waits for, an end that it has come to or a divergence: its effects are waited for no longer.
     this.#abort.abort(error);
     this.#timeUp.abort(error);
-    this.#finish({ threw: error });
+    if (!this.#dropped) this.#finish({ threw: error });
   }
 
   /** E11: what a dropped run does is ignored, but not passed over in silence. */
@@ -605,8 +640,9 @@ export class Run implements Running {
     }
     this.#reading = true;
     try {
+      const before = this.#record;
       const found = await this.#read();
-      if (this.#writing) this.#readAgain = true;
+      if (this.#writing || this.#record !== before) this.#readAgain = true;
       else this.#absorb(found);
     } catch (error) {
       this.ports.log.warn({ error }, "A turn could not be read; it is read again at its next change.");
@@ -671,6 +707,8 @@ export class Run implements Running {
     try {
       let waiting = batch;
       for (let failures = 0; ;) {
+        // What somebody else has concluded in the meantime is not concluded again.
+        waiting = waiting.filter(({ entry }) => !("of" in entry && this.#replay.hasEnded(entry.of)));
         const { length } = this.#record;
         const entries = waiting.map(({ entry }) => entry);
         const known = entries.length === 0 ? entries : [...this.#replay.entries, ...entries];
@@ -693,13 +731,11 @@ export class Run implements Running {
         if (result === undefined) {
           // The store is down, or full: what was asked for waits until it is not.
           await pause(this.ports.timers, Math.min(longestStorePauseMs, firstStorePauseMs * 2 ** failures++));
-          if (this.#over || this.#cancelled || this.#dropped) return undefined;
+          if (this.#over || this.#cancelled || this.#dropped) return this.#giveUp(waiting);
           continue;
         }
         if (result.kind === "committed") {
-          const changed = statusChanged || nextState !== this.#record.state;
-          const statusAt = changed ? this.ports.store.now() : this.#record.statusAt;
-          this.#record = { ...this.#record, length: result.length, view, state: nextState, statusAt };
+          this.#record = { ...this.#record, length: result.length, view, state: nextState };
           if (shown !== undefined) this.#snapshotWritten(shown);
           for (const { entry, written } of waiting) {
             const at = this.#replay.append(entry);
@@ -709,13 +745,13 @@ export class Run implements Running {
         }
         if (result.kind === "fenced") {
           this.#fenced(result.state);
+          this.#giveUp(waiting);
           return result;
         }
         this.#absorb(await this.#read());
-        if (this.#over || this.#cancelled) return undefined;
+        if (this.#over || this.#cancelled) return this.#giveUp(waiting);
         // What ends a turn or parks it was decided without what others appended: it is decided anew.
         if (then !== undefined) return result;
-        waiting = waiting.filter(({ entry }) => entry.kind !== "end" || !this.#replay.hasEnded(entry.of));
       }
     } finally {
       this.#writing = false;
@@ -730,6 +766,13 @@ export class Run implements Running {
       const { taskIds, log } = this.ports;
       log.error({ error, task: taskIds.encode(this.#record) }, "A turn could not be written; trying again.");
       return undefined;
+    }
+  }
+
+  /** What cannot be written any more, under this claim. What is known of an effect is kept all the same (E9, E16). */
+  #giveUp(outgoing: readonly Outgoing[]): undefined {
+    for (const { entry } of outgoing) {
+      if (entry.kind === "outcome") void this.recordLate(entry, standing(this.entries, entry.of).attempts);
     }
   }
 
@@ -782,8 +825,13 @@ export class Run implements Running {
     const now = this.ports.store.now();
     const due = dueAt(waits, now);
     if (due === undefined || this.#over) return;
-    const wait = Math.min(Math.max(0, due - now), 2 ** 31 - 1);
-    this.#stopWakeTimer = this.#after(wait, () => this.#endDueWaits(this.ports.store.now()));
+    this.#stopWakeTimer = this.#after(Math.max(0, due - now), () => {
+      this.#endDueWaits(this.ports.store.now());
+      // Else the store's clock goes slower than this one, or it is time to look at a connection.
+      if (this.#outgoing.length > 0) return;
+      this.#wakeForWaits();
+      this.pump();
+    });
   }
 
   #clearStall(): void {

@@ -10,11 +10,20 @@ export interface Timers {
   after(ms: number, code: () => void): () => void;
 }
 
+/** A timer that is set to more goes off at once. */
+const longestTimeout = 2 ** 31 - 1;
+
 export const systemTimers: Timers = {
   now: () => performance.now(),
   after(ms, code) {
-    const timer = setTimeout(code, ms);
+    let timer = setTimeout(passed, Math.min(ms, longestTimeout), ms);
     return () => clearTimeout(timer);
+
+    function passed(left: number): void {
+      if (left <= longestTimeout) return code();
+      const rest = left - longestTimeout;
+      timer = setTimeout(passed, Math.min(rest, longestTimeout), rest);
+    }
   },
 };
 

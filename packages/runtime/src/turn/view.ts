@@ -47,6 +47,12 @@ export function advance(view: TurnView, entry: Entry, at: number, entries: reado
   }
 }
 
+/** The view of a turn that has ended, after an entry that came late: what its end said stays. */
+export function advanceEnded(view: TurnView, entry: Entry, at: number, entries: readonly Entry[]): TurnView {
+  const { status: _, waitsFor: __, ...next } = advance(view, entry, at, entries);
+  return view.status === undefined ? next : { ...next, status: view.status };
+}
+
 /** What a turn that has not ended is, by its view. */
 export function stateOf(view: TurnView): TurnState {
   if (view.lost !== undefined) return "uncertain";

@@ -3,7 +3,8 @@
  * it passes on is a real store's.
  */
 import { StoreError } from "../../src/store/errors.ts";
-import type { Commit, Store } from "../../src/store/store.ts";
+import type { Commit, Committed, Store } from "../../src/store/store.ts";
+import type { Claim, TurnKey } from "../../src/turn/record.ts";
 
 type Operation = {
   [Name in keyof Store]: Store[Name] extends (...args: never[]) => Promise<unknown> ? Name : never;
@@ -32,6 +33,8 @@ export class FaultyStore {
   faults: Faults;
   #dead = false;
   #commits = 0;
+  /** Contexts that were claimed, and not let go of since. */
+  readonly #held = new Set<number>();
   readonly #grave = Promise.withResolvers<never>();
 
   constructor(inner: Store, faults: Faults = {}) {
@@ -47,8 +50,9 @@ export class FaultyStore {
     });
   }
 
-  get dead(): boolean {
-    return this.#dead;
+  /** Whether the process has the turn's context: it was claimed, and neither parked nor ended since. */
+  holds({ context }: TurnKey): boolean {
+    return this.#held.has(context);
   }
 
   /** As kill -9: nothing that is asked for from now on, or was not answered yet, is ever answered; nothing more is written. */
@@ -70,8 +74,32 @@ export class FaultyStore {
     await this.faults.before?.(asked);
     if (this.#dead) return this.#grave.promise;
     const result = await operation(...args);
+    this.#note(asked, result);
     if (this.#dead) return this.#grave.promise;
     await this.faults.after?.(asked, result);
     return this.#dead ? this.#grave.promise : result;
+  }
+
+  #note({ name, commit, args }: Asked, result: unknown): void {
+    if (name === "drained") this.#held.delete((args[0] as TurnKey).context);
+    if (commit !== undefined && (result as Committed).kind === "committed" && commit.epoch !== undefined) {
+      if (commit.then?.do === "park" || commit.then?.do === "end") this.#held.delete(commit.key.context);
+    }
+    for (const { turn } of claimsIn(name, result)) this.#held.add(turn.context);
+  }
+}
+
+function claimsIn(name: Operation, result: unknown): readonly Claim[] {
+  switch (name) {
+    case "claimDue":
+      return result as readonly Claim[];
+    case "claimSuspect":
+      return [result as Claim | undefined].filter((claim) => claim !== undefined);
+    case "accept":
+      return [(result as { readonly claim?: Claim }).claim].filter((claim) => claim !== undefined);
+    case "commit":
+      return [(result as { readonly next?: Claim }).next].filter((claim) => claim !== undefined);
+    default:
+      return [];
   }
 }

@@ -1,12 +1,11 @@
 /**
- * An engine on a real store in a folder of its own, and what stands around it: a clock that a test can put forward, callers,
- * operators, and the death of the process.
+ * Engines on a store, one process after another or several at once, and what stands around them: a clock that a test can put
+ * forward, callers, operators, and the death of a process.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { setImmediate, setTimeout } from "node:timers/promises";
 
 import { defineAgent } from "@nylorun/agents";
@@ -19,6 +18,7 @@ import { createEntropy } from "../../src/node/entropy.ts";
 import { misfit } from "../../src/node/schema.ts";
 import { asyncContext } from "../../src/node/unheard.ts";
 import { createLocalSignal } from "../../src/store/local-signal.ts";
+import { createMemoryHome } from "../../src/store/memory/store.ts";
 import type { Signal } from "../../src/store/signal.ts";
 import { openSqliteStore } from "../../src/store/sqlite/store.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -26,7 +26,7 @@ import { createEngine } from "../../src/turn/engine.ts";
 import type { Engine, Scope } from "../../src/turn/engine.ts";
 import type { Entry } from "../../src/turn/journal.ts";
 import type { EngineLimits } from "../../src/turn/ports.ts";
-import type { TurnKey, TurnRecord } from "../../src/turn/record.ts";
+import type { TurnRecord } from "../../src/turn/record.ts";
 import type { TaskIds } from "../../src/turn/task-id.ts";
 import { interactionOf } from "../../src/turn/view.ts";
 import { FaultyStore } from "./faulty-store.ts";
@@ -46,6 +46,8 @@ export const limits: EngineLimits = {
 export type CreateEngine = typeof createEngine;
 
 export interface StageOptions {
+  /** Default: memory. */
+  readonly store?: "memory" | "sqlite";
   readonly limits?: Partial<EngineLimits>;
   readonly createEngine?: CreateEngine;
 }
@@ -56,19 +58,17 @@ interface Logged {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** A store's file, and whoever runs on it. */
+/** What outlives a process: a store, and a clock. */
 export class Stage implements AsyncDisposable {
-  readonly file: string;
   readonly log: Logged[] = [];
-  readonly #folder = mkdtempSync(join(tmpdir(), "nylorun-turn-"));
   readonly #options: StageOptions;
   readonly #nodes = new Set<Node>();
+  readonly #memory = createMemoryHome();
+  #folder: string | undefined;
   #ahead = 0;
-  #database: DatabaseSync | undefined;
 
   constructor(options: StageOptions = {}) {
     this.#options = options;
-    this.file = join(this.#folder, "nylorun.db");
   }
 
   now(): number {
@@ -81,13 +81,13 @@ export class Stage implements AsyncDisposable {
     for (const node of this.#nodes) node.signal.due();
   }
 
-  /** Starts a process on the file. The leases of those before it have ended. */
+  /** Starts a process. The leases of those before it that live no more have ended. */
   async start(
     agents: Agent | readonly Agent[],
-    options: { readonly faults?: Faults; readonly limits?: Partial<EngineLimits> } = {},
+    options: { readonly faults?: Faults; readonly limits?: Partial<EngineLimits>; readonly beside?: true } = {},
   ): Promise<Node> {
     const signal = createLocalSignal();
-    const inner = await openSqliteStore({ file: this.file, signal, now: () => this.now() });
+    const inner = await this.#open(signal, options.beside === true);
     const node = await Node.make({
       stage: this,
       inner,
@@ -103,22 +103,24 @@ export class Stage implements AsyncDisposable {
     return node;
   }
 
-  /** The node that holds the lease of the turn's context. */
-  runner(turn: TurnKey): string | null {
-    this.#database ??= new DatabaseSync(this.file, { readOnly: true });
-    const row = this.#database.prepare("SELECT runner FROM contexts WHERE context = ?").get(turn.context);
-    return row!["runner"] as string | null;
+  async #open(signal: Signal, beside: boolean): Promise<Store> {
+    const now = () => this.now();
+    if (this.#options.store === "sqlite") {
+      this.#folder ??= mkdtempSync(join(tmpdir(), "nylorun-turn-"));
+      return openSqliteStore({ file: join(this.#folder, "nylorun.db"), signal, now });
+    }
+    if (!beside) this.#memory.endLeases(now());
+    return this.#memory.open({ signal, now });
   }
 
-  /** What was logged at this level or graver than it, as text. */
+  /** What was logged with this code or message. */
   logged(pattern: RegExp): readonly Logged[] {
     return this.log.filter(({ message, fields }) => pattern.test(message) || pattern.test(String(fields["code"])));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const node of [...this.#nodes]) await node.kill();
-    this.#database?.close();
-    rmSync(this.#folder, { recursive: true });
+    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true });
   }
 }
 
@@ -143,7 +145,6 @@ export class Node implements AsyncDisposable {
   /** Another process's engine on the same store, that runs nothing: what answers and cancels "from another node" go through. */
   readonly other: Engine;
   readonly taskIds: TaskIds;
-  readonly #stage: Stage;
   readonly #agent: string;
   readonly #ended: () => void;
   #messages = 0;
@@ -161,7 +162,6 @@ export class Node implements AsyncDisposable {
     this.signal = signal;
     this.faulty = new FaultyStore(inner, parts.faults);
     this.taskIds = createTaskIds(secrets.key);
-    this.#stage = stage;
     this.#agent = agents[0]!.id;
     this.#ended = parts.ended;
     const note = (level: Logged["level"]) => (fields: object, message: string) =>
@@ -271,9 +271,9 @@ export class Node implements AsyncDisposable {
     return this.until(turn, (now) => now.state === state, state);
   }
 
-  /** No node holds the turn's context any more: it is parked, held, or has ended. */
+  /** This node runs the turn no more: it is parked, held, or has ended. */
   async letGo(turn: TurnRecord): Promise<TurnRecord> {
-    return this.until(turn, () => this.#stage.runner(turn) === null, "let go");
+    return this.until(turn, () => !this.faulty.holds(turn), "let go");
   }
 
   /** The process dies as it is; nothing of it writes again. */
