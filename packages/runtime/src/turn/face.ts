@@ -73,7 +73,10 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
 
     say(text) {
       outside("say()");
-      mark({ kind: "said", id: ports.entropy.id(), text: checkedText(text) });
+      const words = checkedText(text);
+      // It needs no answer, so it may be said at any time; out of step there is nothing to match it with, and it is only shown.
+      if (run.inStep) mark({ kind: "said", id: ports.entropy.id(), text: words });
+      else run.showWords(words);
     },
 
     effect<Result>(...[name, code, options = {}]: Parameters<Turn["effect"]>): Promise<Result> {

@@ -99,7 +99,7 @@ export class Runner {
   }
 
   async #claim(): Promise<void> {
-    const { store, limits, log, timers } = this.#options;
+    const { store, limits, log } = this.#options;
     const { leaseMs } = limits;
     this.#stopNap?.();
     try {
@@ -128,14 +128,17 @@ export class Runner {
           this.#alone = true;
           continue;
         }
-        const wait = at === undefined ? longestNapMs : Math.min(Math.max(at - store.now(), 0), longestNapMs);
-        this.#stopNap = timers.after(wait, () => this.#claimSoon());
-        return;
+        return this.#napFor(at === undefined ? longestNapMs : Math.min(Math.max(at - store.now(), 0), longestNapMs));
       }
     } catch (error) {
       log.error({ error }, "Due turns could not be claimed; trying again.");
-      this.#stopNap = timers.after(retryMs, () => this.#claimSoon());
+      this.#napFor(retryMs);
     }
+  }
+
+  #napFor(ms: number): void {
+    // The stop may have come while something was awaited.
+    if (this.#state === "started") this.#stopNap = this.#options.timers.after(ms, () => this.#claimSoon());
   }
 
   /** Keeps room for what is being claimed. */

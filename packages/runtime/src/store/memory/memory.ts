@@ -2,6 +2,8 @@
  * What the memory store keeps, and what its operations do with it: plain data, changed by one synchronous method each. It owns
  * what it is given, and gives copies.
  */
+import { taskStateOf } from "@nylorun/protocol";
+
 import type { Entry } from "../../turn/journal.ts";
 import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
 import { suspectDeaths } from "../store.ts";
@@ -133,13 +135,14 @@ export class Memory {
     if (record.length !== change.length) return [{ kind: "behind", length: record.length }, false];
 
     journal.push(...(change.entries ?? []));
-    const state = change.state ?? record.state;
+    const { state = record.state, view = record.view } = change;
+    const sameStatus = taskStateOf(state, view.waitsFor) === taskStateOf(record.state, record.view.waitsFor);
     turn.record = {
       ...record,
       state,
-      statusAt: change.statusChanged || state !== record.state ? now : record.statusAt,
+      statusAt: change.statusChanged || !sameStatus ? now : record.statusAt,
       length: journal.length,
-      view: change.view ?? record.view,
+      view,
       deaths: change.forgive ? 0 : record.deaths,
     };
     if (message) this.#remember(message, record, now);
