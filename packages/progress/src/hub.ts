@@ -97,6 +97,11 @@ export class Hub {
     return this.#seq;
   }
 
+  /** How many listen. */
+  get listeners(): number {
+    return this.#listeners.values().reduce((sum, { size }) => sum + size, 0);
+  }
+
   /** Calls `listener` with each event from now on, until what is returned is disposed of. */
   subscribe({ subject = EVERYBODY, taskId }: HubFilter, listener: Listener): Disposable {
     const told: Listener =

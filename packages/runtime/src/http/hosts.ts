@@ -58,7 +58,9 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
-function isLoopback(host: string): boolean {
-  const version = isIP(host);
-  return version === 0 ? plain(host) === "localhost" : loopback.check(host, version === 4 ? "ipv4" : "ipv6");
+/** Whether nothing but this machine reaches an address. */
+export function isLoopback(host: string): boolean {
+  const name = plain(host);
+  const version = isIP(name);
+  return version === 0 ? name === "localhost" : loopback.check(name, version === 4 ? "ipv4" : "ipv6");
 }

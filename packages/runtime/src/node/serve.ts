@@ -1,4 +1,7 @@
 /** A Runtime that is its process: it ends on a signal, and nothing an agent's code does takes it down silently. */
+import { Sink, sinkFolder } from "@nylorun/progress";
+
+import { hostOf, isLoopback } from "../http/hosts.ts";
 import { loadAgents } from "./agents.ts";
 import { createLog } from "./log.ts";
 import { openRuntime } from "./runtime.ts";
@@ -49,13 +52,20 @@ export async function serve({ settings, files, cwd, announce }: ServeOptions): P
   });
   const agents = loadAgents(files, cwd);
   agents.catch(() => undefined); // The home is taken first; then it is awaited.
-  const runtime = await openRuntime({ settings, agents, log, ownsProcess: true });
+  const warn = (text: string) => log.warn({}, text);
+  // The sink is one person's, and so is a Runtime that nobody but this machine reaches.
+  const sink = servesThisMachineAlone(settings) ? new Sink({ folder: sinkFolder(process.env), warn }) : undefined;
+  const runtime = await openRuntime({ settings, agents, log, sink, ownsProcess: true });
   serves = true;
   await announce(runtime);
   const signal = await signalled;
   log.info({ signal }, "Stopping: running turns are given their time, the rest is resumed at the next start.");
   await runtime.stop();
   return signal;
+}
+
+function servesThisMachineAlone({ host, publicUrl }: Settings): boolean {
+  return isLoopback(host) && (publicUrl === undefined || isLoopback(hostOf(publicUrl)));
 }
 
 /** The first SIGTERM or SIGINT. A second one ends the process at once, and so does the first when there is nothing to stop yet. */
