@@ -31,8 +31,8 @@ export interface Progress {
    * @throws ReportError.
    */
   report(subject: string, report: unknown): Promise<Reported>;
-  /** Makes sure that the hub knows the subject's tasks that are open, also those of before the Runtime was started. */
-  recall(subject: string): Promise<void>;
+  /** Makes sure that the hub knows a subject's open tasks, or everybody's, also those of before the Runtime was started. */
+  recall(subject: string | undefined): Promise<void>;
 }
 
 export interface Reported {
@@ -62,9 +62,9 @@ export function createProgressRoutes({ progress, authenticate, bodyBytes, stoppi
     const principal = await authenticate(request);
     if (principal === undefined) return refuse(unauthenticated);
     const taskId = new URL(request.url).searchParams.get("task") ?? undefined;
-    if (principal.role === "operator") return { taskId };
-    await progress.recall(principal.subject);
-    return { subject: principal.subject, taskId };
+    const subject = principal.role === "operator" ? undefined : principal.subject;
+    await progress.recall(subject);
+    return { subject, taskId };
   };
 
   return new Hono()

@@ -12,7 +12,7 @@ import type { Part, ProgressEvent, TaskState } from "@nylorun/protocol";
 
 import type { Progress, Reported } from "../http/progress.ts";
 import type { Signal } from "../store/signal.ts";
-import type { Store } from "../store/store.ts";
+import type { Store, UnfinishedPage } from "../store/store.ts";
 import type { Said, TurnKey, TurnRecord } from "../turn/record.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import type { Log } from "./log.ts";
@@ -49,7 +49,7 @@ export class ProgressFeed implements Progress, AsyncDisposable {
   readonly #options: ProgressFeedOptions;
   readonly #now = receiptClock();
   readonly #changed = new Map<number, TurnKey>();
-  readonly #recalled = new Map<string, Promise<void>>();
+  readonly #recalled = new Map<string | undefined, Promise<void>>();
   readonly #unsubscribe: () => void;
   #timer: NodeJS.Timeout | undefined;
   #reading: Promise<void> | undefined;
@@ -64,10 +64,11 @@ export class ProgressFeed implements Progress, AsyncDisposable {
     return { event, persisted: await this.#options.sink?.append(sinkRecord(event, event.agent)) };
   }
 
-  recall(subject: string): Promise<void> {
+  recall(subject: string | undefined): Promise<void> {
     let recalled = this.#recalled.get(subject);
     if (recalled === undefined) {
-      this.#recalled.set(subject, (recalled = this.#recall(subject)));
+      recalled = subject === undefined ? this.#recallAll() : this.#recall(subject);
+      this.#recalled.set(subject, recalled);
       // It is tried again when it did not work.
       recalled.catch(() => this.#recalled.delete(subject));
     }
@@ -119,6 +120,12 @@ export class ProgressFeed implements Progress, AsyncDisposable {
     void this.#options.sink?.append(sinkRecord(event, turn.agent));
   }
 
+  #recallOne(turn: TurnRecord): void {
+    const event = progressOfTask(taskProgressOf(turn, this.#options.taskIds), this.#now());
+    const [known] = this.hub.latest({ subject: turn.subject, taskId: event.task_id }, 1);
+    if (known === undefined) this.hub.publish(turn.subject, event);
+  }
+
   async #recall(subject: string): Promise<void> {
     const { store, agents } = this.#options;
     const open: TurnRecord[] = [];
@@ -128,10 +135,24 @@ export class ProgressFeed implements Progress, AsyncDisposable {
         open.push(...turns);
       }
     }
-    for (const turn of open.toSorted((one, other) => one.statusAt - other.statusAt)) {
-      const event = progressOfTask(taskProgressOf(turn, this.#options.taskIds), this.#now());
-      const [known] = this.hub.latest({ subject, taskId: event.task_id }, 1);
-      if (known === undefined) this.hub.publish(subject, event);
+    for (const turn of open.toSorted((one, other) => one.statusAt - other.statusAt)) this.#recallOne(turn);
+  }
+
+  async #recallAll(): Promise<void> {
+    const { store, agents } = this.#options;
+    let count = 0;
+    for (const agent of agents) {
+      for (let after: string | undefined = ""; after !== undefined && count < WAITING;) {
+        const page: UnfinishedPage = await store.listUnfinished({
+          agent,
+          limit: AT_ONCE,
+          ...(after !== "" && { after }),
+        });
+        for (const turn of page.turns) this.#recallOne(turn);
+        count += page.turns.length;
+        after = page.next;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
     }
   }
 }

@@ -411,11 +411,18 @@ describe("The tasks of the Runtime", () => {
     const { store, signal, taskIds } = served.core;
     const log = { debug() {}, info() {}, warn() {}, error() {} };
     await using feed = new ProgressFeed({ store, signal, taskIds, agents: ["planner"], sink: undefined, log });
+    const known = () => feed.hub.latest({}, 10).map(({ subject, event }) => [subject, event.task_id, event.status]);
+    const open = ["ada", `planner:${task.id}`.slice(0, 128), "paused"];
+    await feed.recall("bob");
+    assert.deepEqual(known(), []);
     await feed.recall("ada");
-    const known = feed.hub.latest({ subject: "ada" }, 10);
+    assert.deepEqual(known(), [open]);
+    const other = await served.send({ parts: [{ text: "go" }] }, { agent: "planner", as: "bob" });
+    await using another = new ProgressFeed({ store, signal, taskIds, agents: ["planner"], sink: undefined, log });
+    await another.recall(undefined);
     assert.deepEqual(
-      known.map(({ event }) => [event.task_id, event.status]),
-      [[`planner:${task.id}`.slice(0, 128), "paused"]],
+      another.hub.latest({}, 10).map(({ subject, event }) => [subject, event.task_id, event.status]),
+      [["bob", `planner:${other.id}`.slice(0, 128), "paused"], open],
     );
   });
 });
