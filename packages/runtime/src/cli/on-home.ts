@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 
-import type { Operations } from "../node/operations.ts";
+import type { Operations } from "../http/operations.ts";
 import { settingsOf } from "./setting-flags.ts";
 
 /** Does a command's work on the home that its settings name. Only a command that may make a home says so. */

@@ -9,8 +9,10 @@ import { inspect } from "node:util";
 import { Command, CommanderError } from "commander";
 
 import { AccessError } from "../access/errors.ts";
+import { OperationError } from "../http/operations.ts";
 import { RuntimeError } from "../node/errors.ts";
 import { StoreError } from "../store/errors.ts";
+import { addEffectsCommand } from "./effects.ts";
 import { addKeysCommand } from "./keys.ts";
 import { addServeCommand } from "./serve.ts";
 import type { Announce } from "./serve.ts";
@@ -34,7 +36,7 @@ export async function run(args: readonly string[], options: { readonly announce?
     if (error.code !== "EPIPE") throw error;
   });
   try {
-    await createProgram(options.announce).parseAsync(args, { from: "user" });
+    await createProgram(options.announce).parseAsync(idsLast(args), { from: "user" });
   } catch (error) {
     process.exitCode = report(error);
   }
@@ -52,16 +54,31 @@ function createProgram(announce: Announce | undefined): Command {
   addServeCommand(program, announce);
   addKeysCommand(program);
   addTurnsCommand(program);
+  addEffectsCommand(program);
   return program;
+}
+
+/** 128 bits in base64url that begin with "-": an id of a task or an effect, and no flag. */
+const DASHED_ID = /^-[\w-]{20}[AQgw]$/;
+
+/** Has ids that look like flags taken as what they are, as they were copied from what we print. */
+function idsLast(args: readonly string[]): readonly string[] {
+  const ids = args.filter((arg) => DASHED_ID.test(arg));
+  return ids.length === 0 || args.includes("--") ? args : [...args.filter((arg) => !ids.includes(arg)), "--", ...ids];
 }
 
 /** Says what went wrong, and returns the exit code for it. */
 function report(error: unknown): number {
   // Commander has said it already.
   if (error instanceof CommanderError) return error.exitCode;
-  const explained = error instanceof RuntimeError || error instanceof AccessError || error instanceof StoreError;
-  process.stderr.write(explained ? sentence(error.message) : `nylorun: this should not happen: ${inspect(error)}\n`);
+  process.stderr.write(
+    isExplained(error) ? sentence(error.message) : `nylorun: this should not happen: ${inspect(error)}\n`,
+  );
   return 1;
+}
+
+function isExplained(error: unknown): error is Error {
+  return [RuntimeError, OperationError, AccessError, StoreError].some((kind) => error instanceof kind);
 }
 
 function sentence(text: string): string {

@@ -1,15 +1,15 @@
 import type { Command } from "commander";
 
-import type { HeldTurn } from "../node/operations.ts";
+import type { HeldTurn } from "../http/operations.ts";
 import { onHome } from "./on-home.ts";
 import { addSettingFlags } from "./setting-flags.ts";
 import { formatTime } from "./table.ts";
 
 const MORE = `
-A turn is held when the process died twice while it ran the turn, or when the
-agent's code no longer fits what the turn has done so far. Its caller sees it as
-working, and the later messages of its context wait. Mend the cause, then let it
-run again (release), or end it (fail).`;
+A turn is held when the agent's code no longer fits what the turn has done so
+far, or when the process died while it ran this turn and nothing else, as it does
+after two deaths. Its caller sees it as working, and the later messages of its
+context wait. Mend the cause, then let it run again (release), or end it (fail).`;
 
 export function addTurnsCommand(program: Command): void {
   const turns = program

@@ -1,6 +1,4 @@
 /** Every answer that is an HTTP error, and none of JSON-RPC's: what came, what was expected, what to do. */
-import type { ReportError } from "@nylorun/protocol";
-
 import type { Refusal } from "./answer.ts";
 
 export const unauthenticated: Refusal = {
@@ -16,6 +14,13 @@ export const noSubject: Refusal = {
   code: "request.noSubject",
   message:
     "This key is an operator's and acts for no subject. Use one of a subject: `nylorun keys add --subject NAME`.",
+};
+
+/** A subject has its own contexts and tasks; what needs an operator is everybody's. */
+export const noOperator: Refusal = {
+  status: 403,
+  code: "request.noOperator",
+  message: "This key is a subject's. Use an operator's: `nylorun keys add --operator`.",
 };
 
 /** The same for an agent that is not there and one that is not open to the subject (I7). */
@@ -50,21 +55,6 @@ export const notJson: Refusal = {
   code: "request.notJson",
   message: "The body must be one JSON value, in UTF-8.",
 };
-
-/** A report of progress that is none: which fields are wrong, what was expected and what came. */
-export const badReport = ({ code, message, violations }: ReportError): Refusal => ({
-  status: 400,
-  code,
-  message,
-  details: { fields: violations.map(({ field }) => field).join(", ") },
-});
-
-/** @param most Tasks in one answer. */
-export const badLimit = (most: number): Refusal => ({
-  status: 400,
-  code: "request.invalid",
-  message: `limit must be a whole number from 1 to ${most}.`,
-});
 
 export const wrongHost = (host: string): Refusal => ({
   status: 421,

@@ -4,11 +4,11 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 
-import { connectControl, isControlled } from "./control-client.ts";
+import type { Operations } from "../http/operations.ts";
+import { connectControl, findServing } from "./control-client.ts";
 import { RuntimeError } from "./errors.ts";
 import { isHome, readOwner, takeHome } from "./home.ts";
 import type { Home } from "./home.ts";
-import type { Operations } from "./operations.ts";
 import type { Settings } from "./settings.ts";
 
 /** How long to wait for a home that is held but takes no commands yet, or no more, in milliseconds. */
@@ -17,7 +17,7 @@ const PAUSE = 50;
 
 /**
  * @param options.make Make the home if there is none.
- * @throws RuntimeError `home.missing`, `home.taken`, `home.unusable`, `control.failed`, and what the work itself throws.
+ * @throws RuntimeError `home.missing`, `home.taken`, `home.unusable`, `control.failed`. OperationError.
  */
 export async function withOperations<T>(
   settings: Settings,
@@ -31,7 +31,7 @@ export async function withOperations<T>(
   const deadline = performance.now() + PATIENCE;
   for (;;) {
     const control = readOwner(settings.home)?.control;
-    if (control !== undefined && (await isControlled(control))) return work(connectControl(control));
+    if (control !== undefined && (await findServing(control)) !== undefined) return work(connectControl(control));
     const home = await tryHome(settings.home, performance.now() < deadline);
     if (home !== undefined) return withStore(home, settings, work);
     await delay(PAUSE);

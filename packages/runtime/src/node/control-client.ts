@@ -1,33 +1,34 @@
 /** {@link Operations} through the socket of the process that serves the home. */
 import { request } from "node:http";
 
+import { AccessError } from "../access/errors.ts";
+import type { AccessErrorCode } from "../access/errors.ts";
+import { OperationError } from "../http/operations.ts";
+import type { HeldTurn, LostEffect, OperationErrorCode, Operations } from "../http/operations.ts";
 import type { KeyRecord } from "../store/store.ts";
+import type { ServingProcess } from "./control.ts";
 import { RuntimeError } from "./errors.ts";
-import type { RuntimeErrorCode } from "./errors.ts";
-import type { HeldTurn, Operations } from "./operations.ts";
-import type { OperatorFailure } from "./operator-app.ts";
 
 /** An operation is a few writes; a process that takes longer than this, in milliseconds, is stuck. */
 const PATIENCE = 30_000;
 
-/** Whether a process takes commands there. A socket that a killed process left behind does not. */
-export async function isControlled(path: string): Promise<boolean> {
+/** The process that takes commands there, if one does. A socket that a killed process left behind does not. */
+export async function findServing(path: string): Promise<ServingProcess | undefined> {
   try {
-    await call(path, "GET", "/process");
-    return true;
+    return (await call(path, "GET", "/process")) as ServingProcess;
   } catch (error) {
     if (error instanceof RuntimeError) throw error;
-    return false;
+    return undefined;
   }
 }
 
-/** @param path What {@link isControlled} was true for. */
+/** @param path Where {@link findServing} found a process. */
 export function connectControl(path: string): Operations {
   const through = async <T>(method: string, route: string, body?: unknown): Promise<T> => {
     try {
       return (await call(path, method, route, body)) as T;
     } catch (error) {
-      if (error instanceof RuntimeError) throw error;
+      if (error instanceof RuntimeError || error instanceof OperationError || error instanceof AccessError) throw error;
       const message = `The process that serves the home broke off (${(error as Error).message}); look whether it still runs.`;
       throw new RuntimeError("control.failed", message, { cause: error });
     }
@@ -39,6 +40,8 @@ export function connectControl(path: string): Operations {
     heldTurns: async () => (await through<{ turns: HeldTurn[] }>("GET", "/turns/held")).turns,
     releaseTurn: (taskId) => through("POST", `/turns/${encodeURIComponent(taskId)}/release`),
     failTurn: (taskId, reason) => through("POST", `/turns/${encodeURIComponent(taskId)}/fail`, { reason }),
+    lostEffects: async () => (await through<{ effects: LostEffect[] }>("GET", "/effects")).effects,
+    resolveEffect: (id, resolution) => through("POST", `/effects/${encodeURIComponent(id)}/resolve`, resolution),
   };
 }
 
@@ -66,11 +69,13 @@ function call(path: string, method: string, route: string, body?: unknown): Prom
   });
 }
 
-function failed(status: number, text: string): RuntimeError {
-  try {
-    const { error } = JSON.parse(text) as OperatorFailure;
-    return new RuntimeError(error.code as RuntimeErrorCode, error.message);
-  } catch {
+/** What the other process threw, thrown here. */
+function failed(status: number, text: string): Error {
+  if (status >= 500 || !text.startsWith("{")) {
     return new RuntimeError("control.failed", `The process that serves the home answered ${status}; its log says why.`);
   }
+  const { code, message } = (JSON.parse(text) as { error: { code: string; message: string } }).error;
+  return code === "subject.invalid"
+    ? new AccessError(code satisfies AccessErrorCode, message)
+    : new OperationError(code as OperationErrorCode, message);
 }

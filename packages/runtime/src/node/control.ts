@@ -9,19 +9,50 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { getRequestListener } from "@hono/node-server";
+import { Hono } from "hono";
 
+import { jsonText, refuse } from "../http/answer.ts";
+import { logFailure } from "../http/failure-log.ts";
+import type { Log } from "../http/failure-log.ts";
+import type { Operations } from "../http/operations.ts";
+import { createKeyRoutes, createOperatorRoutes } from "../http/operator.ts";
+import { internal, noSuchPath } from "../http/refusals.ts";
 import { RuntimeError } from "./errors.ts";
 import type { Home } from "./home.ts";
-import type { Operations } from "./operations.ts";
-import { createOperatorApp } from "./operator-app.ts";
 
 /** Bytes that a socket's path may have on every system; Linux allows 107, macOS 103. */
 const LONGEST_PATH = 100;
 
+export interface ControlOptions {
+  readonly home: Home;
+  readonly operations: Operations;
+  readonly log: Log;
+  /** Where the process serves agents. */
+  readonly url: string;
+  /** Of a body, in bytes. */
+  readonly bodyBytes: number;
+}
+
+/** What a serving process says of itself. */
+export interface ServingProcess {
+  readonly pid: number;
+  readonly url: string;
+}
+
 /** Takes commands until it is disposed of. Afterwards, and after kill -9, the next one takes over the socket's name. */
-export async function serveControl(home: Home, operations: Operations): Promise<AsyncDisposable> {
+export async function serveControl({ home, log, url, ...options }: ControlOptions): Promise<AsyncDisposable> {
   const { path, folder } = placeSocket(home.folder);
-  const answer = getRequestListener(createOperatorApp(operations).fetch, { overrideGlobalObjects: false });
+  const self: ServingProcess = { pid: process.pid, url };
+  const routes = new Hono()
+    .get("/v1/operator/process", () => jsonText(JSON.stringify(self)))
+    .route("/", createKeyRoutes(options))
+    .route("/", createOperatorRoutes(options))
+    .notFound(() => refuse(noSuchPath))
+    .onError((error, c) => {
+      const { headers } = c.req.raw;
+      return refuse(internal(logFailure(log, error, { headers, fields: { command: c.req.path } })));
+    });
+  const answer = getRequestListener(routes.fetch, { overrideGlobalObjects: false });
   const server = createServer((incoming, outgoing) => void answer(incoming, outgoing));
   rmSync(path, { force: true });
   await new Promise<void>((resolve, reject) => {

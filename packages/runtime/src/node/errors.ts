@@ -31,9 +31,5 @@ export type RuntimeErrorCode =
   | "listen.failed"
   /** The process that serves the home did not answer, or not as expected. */
   | "control.failed"
-  /** An operator's request is not as it must be. */
-  | "request.invalid"
-  /** A command named a key that is not there. */
-  | "key.unknown"
-  /** A command named a task that is not there, or not held. */
-  | "turn.notHeld";
+  /** A command was told too little, or what contradicts itself. */
+  | "request.invalid";

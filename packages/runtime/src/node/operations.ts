@@ -1,47 +1,13 @@
-/**
- * What an operator can do. The `nylorun` command does it through the process that serves the home, or, when there is none, in its own
- * (see command.ts): both are this interface.
- */
+/** {@link Operations} in the process that has the store. */
 import { issueApiKey } from "../access/api-keys.ts";
-import type { KeyHolder, KeyRecord, Store } from "../store/store.ts";
+import { OperationError } from "../http/operations.ts";
+import type { HeldTurn, LostEffect, Operations } from "../http/operations.ts";
+import type { Store } from "../store/store.ts";
+import { EngineError } from "../turn/engine.ts";
 import type { Engine } from "../turn/engine.ts";
+import { resultOf } from "../turn/json.ts";
 import type { TurnRecord } from "../turn/record.ts";
 import type { TaskIds } from "../turn/task-id.ts";
-import { RuntimeError } from "./errors.ts";
-
-export interface Operations {
-  /** Makes an API key. `key` is shown here and never again. */
-  addKey(holder: KeyHolder): Promise<{ readonly key: string; readonly record: KeyRecord }>;
-  /** All keys, revoked ones too, oldest first. */
-  listKeys(): Promise<readonly KeyRecord[]>;
-  /** @throws RuntimeError `key.unknown`. */
-  revokeKey(id: string): Promise<void>;
-  /** The turns that are held (E5, E17), oldest first. */
-  heldTurns(): Promise<readonly HeldTurn[]>;
-  /**
-   * Lets a held turn run again.
-   *
-   * @throws RuntimeError `turn.notHeld`.
-   */
-  releaseTurn(taskId: string): Promise<void>;
-  /**
-   * Ends a held turn as failed. The caller is shown `reason`.
-   *
-   * @throws RuntimeError `turn.notHeld`.
-   */
-  failTurn(taskId: string, reason: string | undefined): Promise<void>;
-}
-
-export interface HeldTurn {
-  readonly taskId: string;
-  readonly agent: string;
-  readonly agentVersion: string;
-  readonly subject: string;
-  readonly contextId: string;
-  /** Since when, in milliseconds since 1970. */
-  readonly heldAt: number;
-  readonly why: { readonly code: string; readonly message: string };
-}
 
 export interface OperationsParts {
   readonly store: Store;
@@ -50,7 +16,6 @@ export interface OperationsParts {
   readonly taskIds: TaskIds;
 }
 
-/** The operations of the process that has the store. */
 export function createOperations({ store, engine, taskIds }: OperationsParts): Operations {
   const keyOf = (taskId: string) => {
     const key = taskIds.decode(taskId);
@@ -62,10 +27,8 @@ export function createOperations({ store, engine, taskIds }: OperationsParts): O
     listKeys: () => store.keys.list(),
     async revokeKey(id) {
       if (await store.keys.revoke(id)) return;
-      throw new RuntimeError(
-        "key.unknown",
-        `There is no key ${id} that is not revoked; "nylorun keys list" shows them.`,
-      );
+      const message = `There is no key ${id} that is not revoked; "nylorun keys list" shows them.`;
+      throw new OperationError("key.unknown", message);
     },
     async heldTurns() {
       return (await engine.held()).map((turn) => heldTurn(turn, taskIds));
@@ -76,15 +39,40 @@ export function createOperations({ store, engine, taskIds }: OperationsParts): O
     async failTurn(taskId, reason) {
       if (!(await engine.fail(keyOf(taskId), reason))) throw notHeld(taskId);
     },
+    async lostEffects() {
+      return (await engine.lost()).flatMap((turn) => lostEffects(turn, taskIds));
+    },
+    async resolveEffect(effectId, resolution) {
+      // An agent would be handed an error in its place, and the operator would not know.
+      const result = resolution.outcome === "completed" ? resultOf(resolution.value) : {};
+      if ("error" in result) throw new OperationError("effect.tooLarge", result.error.message);
+      const found = await engine.resolve(effectId, resolution).catch((error: unknown) => {
+        throw error instanceof EngineError ? new OperationError(error.code, error.message) : error;
+      });
+      if (found) return;
+      const message = `No effect whose outcome is lost is ${effectId}; "nylorun effects list" shows those that are.`;
+      throw new OperationError("effect.notLost", message);
+    },
   };
 }
 
-function heldTurn(turn: TurnRecord, taskIds: TaskIds): HeldTurn {
-  const { agent, agentVersion, subject, contextId, statusAt, view } = turn;
-  const why = view.held ?? { code: "turn.held", message: "No reason was recorded." };
-  return { taskId: taskIds.encode(turn), agent, agentVersion, subject, contextId, heldAt: statusAt, why };
+function whereabouts(turn: TurnRecord, taskIds: TaskIds) {
+  const { agent, agentVersion, subject, contextId } = turn;
+  return { taskId: taskIds.encode(turn), agent, agentVersion, subject, contextId };
 }
 
-function notHeld(taskId: string): RuntimeError {
-  return new RuntimeError("turn.notHeld", `No held turn is task ${taskId}; "nylorun turns held" shows those that are.`);
+function heldTurn(turn: TurnRecord, taskIds: TaskIds): HeldTurn {
+  const why = turn.view.held ?? { code: "turn.held", message: "No reason was recorded." };
+  return { ...whereabouts(turn, taskIds), heldAt: turn.statusAt, why };
+}
+
+function lostEffects(turn: TurnRecord, taskIds: TaskIds): readonly LostEffect[] {
+  const { state, view } = turn;
+  const where = whereabouts(turn, taskIds);
+  return (view.lost ?? []).map(({ id, name, why, at }) => ({ effectId: id, name, why, lostAt: at, ...where, state }));
+}
+
+function notHeld(taskId: string): OperationError {
+  const message = `No held turn is task ${taskId}; "nylorun turns held" shows those that are.`;
+  return new OperationError("turn.notHeld", message);
 }

@@ -1,0 +1,20 @@
+/** The JSON that a request brings, in the one order of checks: its type, its size, that it is JSON. */
+import type { Refusal } from "./answer.ts";
+import { readBody } from "./body.ts";
+import { bodyLost, notJson, notJsonType, tooLarge } from "./refusals.ts";
+
+/** @param limit In bytes. */
+export async function readJson(
+  request: Request,
+  limit: number,
+): Promise<{ readonly value: unknown } | { readonly refusal: Refusal }> {
+  if (!/^application\/json *(;|$)/i.test(request.headers.get("content-type") ?? "")) return { refusal: notJsonType };
+  const body = await readBody(request, limit);
+  if (body === "too large") return { refusal: tooLarge(limit) };
+  if (body === "lost") return { refusal: bodyLost };
+  try {
+    return { value: JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)) as unknown };
+  } catch {
+    return { refusal: notJson };
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * What an operator can do: the port behind the operator's routes and the `nylorun` command. The process that has the store does it
+ * (node/operations.ts); a command may reach it through the socket of the process that serves its home (node/control-client.ts).
+ */
+import type { TurnState } from "@nylorun/protocol";
+
+import type { KeyHolder, KeyRecord } from "../store/store.ts";
+import type { Resolution } from "../turn/engine.ts";
+import type { LostEffect as Lost } from "../turn/record.ts";
+
+export interface Operations {
+  /** Makes an API key. `key` is shown here and never again. */
+  addKey(holder: KeyHolder): Promise<{ readonly key: string; readonly record: KeyRecord }>;
+  /** All keys, revoked ones too, oldest first. */
+  listKeys(): Promise<readonly KeyRecord[]>;
+  /** @throws OperationError `key.unknown`. */
+  revokeKey(id: string): Promise<void>;
+
+  /** The turns that are held (E5, E17), oldest first. */
+  heldTurns(): Promise<readonly HeldTurn[]>;
+  /**
+   * Lets a held turn run again.
+   *
+   * @throws OperationError `turn.notHeld`.
+   */
+  releaseTurn(taskId: string): Promise<void>;
+  /**
+   * Ends a held turn as failed. The caller is shown `reason`.
+   *
+   * @throws OperationError `turn.notHeld`.
+   */
+  failTurn(taskId: string, reason: string | undefined): Promise<void>;
+
+  /** The effects whose outcome is lost (E8), those of ended turns too (E16); by turn, oldest first. */
+  lostEffects(): Promise<readonly LostEffect[]>;
+  /**
+   * Says what became of a lost effect, or lets it be tried once more with the same key, though the old attempt may still be running
+   * (E9). Its turn goes on accordingly.
+   *
+   * @throws OperationError `effect.notLost`; `effect.ended` for a retry when the turn has ended; `effect.tooLarge`.
+   */
+  resolveEffect(effectId: string, resolution: Resolution): Promise<void>;
+}
+
+/** Where a turn is, and whose. */
+interface Whereabouts {
+  readonly taskId: string;
+  readonly agent: string;
+  readonly agentVersion: string;
+  readonly subject: string;
+  readonly contextId: string;
+}
+
+export interface HeldTurn extends Whereabouts {
+  /** Since when, in milliseconds since 1970. */
+  readonly heldAt: number;
+  readonly why: { readonly code: string; readonly message: string };
+}
+
+export interface LostEffect extends Whereabouts {
+  readonly effectId: string;
+  /** What it does, in its author's words. */
+  readonly name: string;
+  readonly why: Lost["why"];
+  /** Since when, in milliseconds since 1970. */
+  readonly lostAt: number;
+  /** Of its turn: `uncertain`; `held`; or how it ended. */
+  readonly state: TurnState;
+}
+
+/** An operation cannot be done. `code` is stable, `message` is for people. */
+export class OperationError extends Error {
+  override readonly name = "OperationError";
+  readonly code: OperationErrorCode;
+
+  constructor(code: OperationErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export type OperationErrorCode =
+  /** The request is not as it must be. */
+  | "request.invalid"
+  /** There is no such key that is not revoked. */
+  | "key.unknown"
+  /** The task is not there, or its turn is not held. */
+  | "turn.notHeld"
+  /** The effect is not there, or its outcome is not lost (any more). */
+  | "effect.notLost"
+  /** The effect's turn has ended: it cannot be tried again. */
+  | "effect.ended"
+  /** The value is larger than what an effect may return. */
+  | "effect.tooLarge";
