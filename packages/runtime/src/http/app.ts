@@ -17,6 +17,8 @@ import type { HostSettings } from "./hosts.ts";
 import { createMethods } from "./methods.ts";
 import type { Operations } from "./operations.ts";
 import { createOperatorRoutes } from "./operator.ts";
+import { createProgressRoutes } from "./progress.ts";
+import type { Progress } from "./progress.ts";
 import {
   internal,
   noDefaultAgent,
@@ -45,6 +47,7 @@ export interface AppOptions {
   readonly signal: Signal;
   readonly agents: readonly Agent[];
   readonly taskIds: TaskIds;
+  readonly progress: Progress;
   readonly operations: Operations;
   readonly authenticate: Authenticate;
   readonly log: Log;
@@ -86,6 +89,7 @@ export function createApp(options: AppOptions): App {
       if (principal === undefined) return refuse(unauthenticated);
       return principal.role === "subject" ? jsonText(list) : refuse(noSubject);
     })
+    .route("/", createProgressRoutes({ ...options, bodyBytes: settings.bodyBytes }))
     .route("/", createOperatorRoutes({ ...options, bodyBytes: settings.bodyBytes }))
     .get("/health", () => jsonText('{"status":"ok"}'))
     .get("/ready", async () => {
@@ -105,8 +109,9 @@ export function createApp(options: AppOptions): App {
 
   // Apart from the routes, so that the way to a route is no longer for it.
   const others = new Hono().notFound(() => refuse(noSuchPath));
-  for (const { path, method } of routes.routes) {
-    others.all(path, (c) => refuse(wrongMethod(c.req.method, method === "GET" ? "GET, HEAD" : method)));
+  for (const [path, methods] of Map.groupBy(routes.routes, (route) => route.path)) {
+    const allowed = methods.map(({ method }) => (method === "GET" ? "GET, HEAD" : method)).join(", ");
+    others.all(path, (c) => refuse(wrongMethod(c.req.method, allowed)));
   }
 
   const isAnswered = createHostCheck(settings);

@@ -1,4 +1,6 @@
 /** Every answer that is an HTTP error, and none of JSON-RPC's: what came, what was expected, what to do. */
+import type { ReportError } from "@nylorun/protocol";
+
 import type { Refusal } from "./answer.ts";
 
 export const unauthenticated: Refusal = {
@@ -55,6 +57,21 @@ export const notJson: Refusal = {
   code: "request.notJson",
   message: "The body must be one JSON value, in UTF-8.",
 };
+
+/** A report of progress that is none: which fields are wrong, what was expected and what came. */
+export const badReport = ({ code, message, violations }: ReportError): Refusal => ({
+  status: 400,
+  code,
+  message,
+  details: { fields: violations.map(({ field }) => field).join(", ") },
+});
+
+/** @param most Tasks in one answer. */
+export const badLimit = (most: number): Refusal => ({
+  status: 400,
+  code: "request.invalid",
+  message: `limit must be a whole number from 1 to ${most}.`,
+});
 
 export const wrongHost = (host: string): Refusal => ({
   status: 421,

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 
 import type { Agent } from "@nylorun/agents";
+import type { Sink } from "@nylorun/progress";
 
 import { createTaskIds, TASK_ID_KEY_BYTES } from "../access/task-ids.ts";
 import type { Operations } from "../http/operations.ts";
@@ -16,6 +17,7 @@ import { createEntropy } from "./entropy.ts";
 import type { Home } from "./home.ts";
 import type { Log } from "./log.ts";
 import { createOperations } from "./operations.ts";
+import { ProgressFeed } from "./progress.ts";
 import { misfit } from "./schema.ts";
 import type { Settings } from "./settings.ts";
 import { asyncContext } from "./unheard.ts";
@@ -25,6 +27,8 @@ export interface CoreOptions {
   readonly settings: Settings;
   readonly agents: readonly Agent[] | Promise<readonly Agent[]>;
   readonly log: Log;
+  /** Where progress is kept for the person at this machine; undefined when others can reach the Runtime. */
+  readonly sink?: Sink | undefined;
 }
 
 export interface Core extends AsyncDisposable {
@@ -35,6 +39,7 @@ export interface Core extends AsyncDisposable {
   /** Not started. */
   readonly engine: Engine;
   readonly operations: Operations;
+  readonly progress: ProgressFeed;
 }
 
 /**
@@ -42,7 +47,7 @@ export interface Core extends AsyncDisposable {
  *
  * @throws StoreError `store.newer`, `store.broken`; what `agents` rejects with.
  */
-export async function openCore({ home, settings, agents: loading, log }: CoreOptions): Promise<Core> {
+export async function openCore({ home, settings, agents: loading, log, sink }: CoreOptions): Promise<Core> {
   await using opened = new AsyncDisposableStack();
   const signal = opened.use(createLocalSignal());
   const opening = openSqliteStore({ file: home.database, signal });
@@ -51,6 +56,8 @@ export async function openCore({ home, settings, agents: loading, log }: CoreOpt
   const agents = await loading;
   const store = await opening;
   const taskIds = createTaskIds(await store.secret("task-id", () => randomBytes(TASK_ID_KEY_BYTES)));
+  const ids = agents.map(({ id }) => id);
+  const progress = opened.use(new ProgressFeed({ store, signal, taskIds, agents: ids, sink, log }));
   const entropy = createEntropy(await store.secret("turn-seed", () => randomBytes(32)));
   const limits = settings;
   const engine = opened.use(
@@ -58,5 +65,14 @@ export async function openCore({ home, settings, agents: loading, log }: CoreOpt
   );
   const operations = createOperations({ store, engine, taskIds });
   const stack = opened.move();
-  return { agents, store, signal, taskIds, engine, operations, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  return {
+    agents,
+    store,
+    signal,
+    taskIds,
+    engine,
+    operations,
+    progress,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
 }

@@ -1,5 +1,6 @@
 /** The composition root: a home, a store, an engine, an app and a socket, started in that order and stopped in the other. */
 import type { Agent } from "@nylorun/agents";
+import type { Sink } from "@nylorun/progress";
 
 import { authenticateByApiKey } from "../access/api-keys.ts";
 import type { Authenticate } from "../access/api-keys.ts";
@@ -67,6 +68,8 @@ export interface RuntimeParts {
   readonly agents: readonly Agent[] | Promise<readonly Agent[]>;
   readonly authenticate?: Authenticate | undefined;
   readonly log: Log;
+  /** See {@link CoreOptions.sink}. */
+  readonly sink?: Sink | undefined;
   /** Nothing else runs in this process, so its globals may be suited to serving. */
   readonly ownsProcess: boolean;
 }
@@ -79,7 +82,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   const home = opened.use(await takeHome(settings.home, { purpose: "serve", patienceMs: HOME_PATIENCE }));
   // The app's modules load while the store opens on its own thread.
   const [core, { createApp }] = await Promise.all([
-    openCore({ home, settings, agents: options.agents, log }),
+    openCore({ home, settings, agents: options.agents, log, sink: options.sink }),
     import("../http/app.ts"),
   ]);
   opened.use(core);
@@ -98,6 +101,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     signal: core.signal,
     agents: core.agents,
     taskIds: core.taskIds,
+    progress: core.progress,
     operations: core.operations,
     authenticate: checked(options.authenticate) ?? authenticateByApiKey(core.store.keys),
     log,
