@@ -154,8 +154,9 @@ export class Inbox {
       return { entries: [heard], view: replied(advance(turn.view, heard, turn.length, []), said) };
     }
     if (open.kind === "connection" && value.is === true) {
-      // The agent's own look decides (E13).
-      return { view: replied({ ...turn.view, claims: (turn.view.claims ?? 0) + 1 }, said), then: { do: "wake" } };
+      const claim: Entry = { kind: "heard", at: this.#options.store.now(), claim: true };
+      const view = replied(advance(turn.view, claim, turn.length, []), said);
+      return { entries: [claim], view, then: { do: "wake" } };
     }
     const end: Entry = { kind: "end", of: open.of, at: this.#options.store.now(), how: "answered", value: value.is };
     const view = replied(advance(turn.view, end, turn.length, []), said);

@@ -96,10 +96,15 @@ export type Mark = Call &
     | { readonly kind: "patched"; readonly name: string }
   );
 
-/** What a caller said to a turn that waits, without it being an answer. */
+/**
+ * What a caller said to a turn that waits, without it being an answer. It is an entry, so that a runner which writes at the same
+ * moment learns of it first.
+ */
 export interface Heard {
   readonly kind: "heard";
   readonly at: number;
+  /** That a connection is made: the agent's own look decides (E13). */
+  readonly claim?: true;
 }
 
 export interface Totals {

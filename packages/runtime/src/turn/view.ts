@@ -40,7 +40,7 @@ export function advance(view: TurnView, entry: Entry, at: number, entries: reado
       return shown(open?.of === entry.of ? { ...rest, history: [...(view.history ?? []), promptOf(open)] } : rest);
     }
     case "heard":
-      return { ...view, heard: (view.heard ?? 0) + 1 };
+      return entry.claim ? { ...view, claims: (view.claims ?? 0) + 1 } : { ...view, heard: (view.heard ?? 0) + 1 };
     case "effect":
     case "patched":
       return view;

@@ -20,7 +20,6 @@ import { asyncContext } from "../../src/node/unheard.ts";
 import { createLocalSignal } from "../../src/store/local-signal.ts";
 import { createMemoryHome } from "../../src/store/memory/store.ts";
 import type { Signal } from "../../src/store/signal.ts";
-import { openSqliteStore } from "../../src/store/sqlite/store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { createEngine } from "../../src/turn/engine.ts";
 import type { Engine, Scope } from "../../src/turn/engine.ts";
@@ -28,6 +27,8 @@ import type { Entry } from "../../src/turn/journal.ts";
 import type { EngineLimits } from "../../src/turn/ports.ts";
 import type { TurnRecord } from "../../src/turn/record.ts";
 import type { TaskIds } from "../../src/turn/task-id.ts";
+import { systemTimers } from "../../src/turn/timers.ts";
+import type { Timers } from "../../src/turn/timers.ts";
 import { interactionOf } from "../../src/turn/view.ts";
 import { FaultyStore } from "./faulty-store.ts";
 import type { Faults } from "./faulty-store.ts";
@@ -50,6 +51,7 @@ export interface StageOptions {
   readonly store?: "memory" | "sqlite";
   readonly limits?: Partial<EngineLimits>;
   readonly createEngine?: CreateEngine;
+  readonly timers?: Timers;
 }
 
 interface Logged {
@@ -95,6 +97,7 @@ export class Stage implements AsyncDisposable {
       agents: [agents].flat(),
       faults: options.faults,
       limits: { ...limits, ...this.#options.limits, ...options.limits },
+      timers: this.#options.timers ?? systemTimers,
       createEngine: this.#options.createEngine ?? createEngine,
       ended: () => this.#nodes.delete(node),
     });
@@ -107,6 +110,7 @@ export class Stage implements AsyncDisposable {
     const now = () => this.now();
     if (this.#options.store === "sqlite") {
       this.#folder ??= mkdtempSync(join(tmpdir(), "nylorun-turn-"));
+      const { openSqliteStore } = await import("../../src/store/sqlite/store.ts");
       return openSqliteStore({ file: join(this.#folder, "nylorun.db"), signal, now });
     }
     if (!beside) this.#memory.endLeases(now());
@@ -131,6 +135,7 @@ interface NodeParts {
   readonly agents: readonly Agent[];
   readonly faults: Faults | undefined;
   readonly limits: EngineLimits;
+  readonly timers: Timers;
   readonly createEngine: CreateEngine;
   readonly ended: () => void;
 }
@@ -172,6 +177,7 @@ export class Node implements AsyncDisposable {
       taskIds: this.taskIds,
       log: { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") },
       limits: parts.limits,
+      timers: parts.timers,
       entropy: createEntropy(secrets.seed),
       asyncContext,
       misfit,
