@@ -190,7 +190,8 @@ export class EffectRunner {
 
   #ended(at: number, result: EffectResult, usage: Totals): EffectEnded {
     const used = usage.tokens !== undefined || usage.costUsd !== undefined;
-    return { kind: "outcome", of: at, at: this.#run.ports.store.now(), result, ...(used && { usage }) };
+    const kept = this.#run.budget.fit(result);
+    return { kind: "outcome", of: at, at: this.#run.ports.store.now(), result: kept, ...(used && { usage }) };
   }
 
   async #look(of: number, connection: Verifying): Promise<void> {

@@ -6,6 +6,8 @@ import type { EffectResult, RecordedError } from "./journal.ts";
 /** Of one result, in bytes of UTF-8. */
 export const resultLimit = 1024 * 1024;
 
+const encoder = new TextEncoder();
+
 /** The value as it would be read back; or why there is none. */
 export function resultOf(value: unknown): EffectResult {
   let text: string | undefined;
@@ -47,9 +49,14 @@ export function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof OutcomeUnknown || (isErrorLike(error) && error.name === "OutcomeUnknown");
 }
 
+/** What a value takes as JSON, in bytes of UTF-8. */
+export function bytesOf(value: unknown): number {
+  return encoder.encode(JSON.stringify(value)).length;
+}
+
 export function sizeOf(text: string): number {
   // Up to three bytes a code unit: most texts need no second look.
-  return text.length * 3 <= resultLimit ? text.length : new TextEncoder().encode(text).length;
+  return text.length * 3 <= resultLimit ? text.length : encoder.encode(text).length;
 }
 
 function isErrorLike(error: unknown): error is { readonly name: string; readonly message: string } {

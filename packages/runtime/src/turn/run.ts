@@ -12,6 +12,7 @@ import type { Agent, EarlierTurn, Turn } from "@nylorun/agents";
 import type { Artifact, PlanStep } from "@nylorun/protocol";
 
 import type { Commit, Committed, Then } from "../store/store.ts";
+import { Budget } from "./budget.ts";
 import { EffectRunner } from "./effect.ts";
 import { createTurn } from "./face.ts";
 import { callName, isStart, standing, unfinished } from "./journal.ts";
@@ -75,6 +76,7 @@ export class Run implements Running {
   /** Earlier turns of the context. Set before the start. */
   earlier: readonly EarlierTurn[] = [];
   readonly #epoch: number;
+  readonly budget = new Budget();
   readonly #replay = new Replay();
   readonly #abort = new AbortController();
   readonly #timeUp = new AbortController();
@@ -122,7 +124,7 @@ export class Run implements Running {
     this.#epoch = claim.epoch;
     this.#now = claim.turn.createdAt;
     this.#record = claim.turn;
-    this.#replay.load(claim.journal);
+    this.#load(claim.journal);
     this.#effects = new EffectRunner(this);
   }
 
@@ -252,7 +254,7 @@ export class Run implements Running {
    * Meets a start with the journal, or writes it.
    *
    * @param met Called with its place: at once when the journal has it, else when it is on disk.
-   * @throws AgentError `turn.unjournaled`.
+   * @throws AgentError `turn.unjournaled`, `turn.tooLarge`.
    */
   meet(start: Start, met?: (at: number, isNew: boolean) => void): void {
     if (this.#timeUp.signal.aborted) return;
@@ -267,6 +269,7 @@ export class Run implements Running {
       case "new":
         // Who has ended asks for nothing more: a replay might not come that far before it ends.
         if (this.#result !== undefined) return;
+        this.budget.check();
         return this.write(call, met && ((at) => met(at, true)));
       case "diverged":
         return this.#diverge(found.why);
@@ -323,6 +326,7 @@ export class Run implements Running {
 
   /** Appends an entry. */
   write(entry: Entry, written?: (at: number) => void): void {
+    this.budget.spend(entry);
     this.#outgoing.push(written ? { entry, written } : { entry });
     if (!this.#writing) queueMicrotask(() => void this.#flush());
   }
@@ -659,6 +663,11 @@ export class Run implements Running {
     void this.#changed();
   }
 
+  #load(entries: readonly Entry[]): void {
+    this.#replay.load(entries);
+    for (const entry of entries) this.budget.spend(entry);
+  }
+
   async #read(): Promise<{ readonly record: TurnRecord | undefined; readonly tail: readonly Entry[] }> {
     const { store } = this.ports;
     const [record, tail] = await Promise.all([
@@ -675,7 +684,7 @@ export class Run implements Running {
     // Something was appended between the two reads: it will be signalled, or met by the next write.
     if (record.length !== this.#replay.entries.length + tail.length) return;
     this.#record = record;
-    this.#replay.load(tail);
+    this.#load(tail);
     for (const entry of tail) if (entry.kind === "retry") this.#effects.retry(entry.of);
   }
 

@@ -195,7 +195,6 @@ describe("calls out of step (E3)", () => {
         (turn) => turn.approve({ prompt: "Go on?" }),
         (turn) => turn.connect({ prompt: "Connect", provider: "p", verify: () => true }),
         (turn) => turn.sleep(1),
-        (turn) => turn.say("Hello"),
         (turn) => turn.usage({ tokens: 1 }),
         (turn) => turn.patch("p"),
         (turn) => turn.random(),
@@ -224,6 +223,27 @@ describe("calls out of step (E3)", () => {
       assert.equal(await node.told(turn), "effect outcome");
     });
   }
+
+  test("words may be said out of step: they are shown, once, whatever is replayed", async () => {
+    await using stage = new Stage();
+    const run = async (turn: Turn) => {
+      await setTimeout(1);
+      turn.say("Beginning.");
+      await turn.effect("x", () => 1, { key: "x" });
+      await turn.approve({ prompt: "Go on?" });
+      return {};
+    };
+    let node = await stage.start(agent(run));
+    const turn = await node.send();
+    await node.interrupted(turn);
+    node = await reborn(stage, node, turn, run);
+    await node.answer(turn, { approved: true });
+    const { view } = await node.ended(turn);
+    assert.deepEqual(
+      view.history?.map(({ parts }) => parts[0]!.text),
+      ["Beginning.", "Go on?", "(answered)"],
+    );
+  });
 
   test("a race against a timer is found out by the first call after it", async () => {
     await using stage = new Stage();
@@ -547,5 +567,51 @@ describe("time and chance (E15)", () => {
     const other = await node.send();
     await node.interrupted(other);
     assert.notEqual(runs.at(-1)![3], live[3]);
+  });
+});
+
+describe("limits of a turn (E6)", () => {
+  test("10,000 entries: the call that would be one more throws turn.tooLarge, on replay too", async () => {
+    await using stage = new Stage();
+    const run = async (turn: Turn) => {
+      for (let n = 0; n < 9998; n++) turn.usage({ tokens: 1 });
+      await turn.approve({ prompt: "Go on?" });
+      try {
+        turn.say("One more.");
+        return { taken: true };
+      } catch (error) {
+        return { code: (error as { code: string }).code };
+      }
+    };
+    let node = await stage.start(agent(run));
+    const turn = await node.send();
+    await node.interrupted(turn);
+    node = await reborn(stage, node, turn, run);
+    await node.answer(turn, { approved: true });
+    const ended = await node.ended(turn);
+    assert.deepEqual(output(ended), { code: "turn.tooLarge" });
+    assert.equal(ended.length, 10_000);
+  });
+
+  test("64 MiB: a result that does not fit is an error, and the next call throws turn.tooLarge", async () => {
+    await using stage = new Stage();
+    const run = async (turn: Turn) => {
+      const big = "x".repeat(1024 * 1024 - 2);
+      const errors: unknown[] = [];
+      for (let n = 0; n < 66; n++) {
+        try {
+          await turn.effect("big", () => big);
+        } catch (error) {
+          errors.push([n, (error as { code: string }).code]);
+        }
+      }
+      return errors;
+    };
+    await using node = await stage.start(agent(run));
+    const turn = await node.send();
+    const errors = output(await node.ended(turn)) as [number, string][];
+    assert.deepEqual(errors[0], [63, "effect.tooLarge"]);
+    const bytes = (await node.journal(turn)).reduce((sum, entry) => sum + JSON.stringify(entry).length, 0);
+    assert.ok(bytes <= 64 * 1024 * 1024, String(bytes));
   });
 });
