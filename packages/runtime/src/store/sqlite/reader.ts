@@ -87,7 +87,7 @@ export class Reader {
     const row = this.#sql(
       "SELECT context, turn, content_hash AS contentHash FROM messages WHERE digest = ? AND forget_at > ?",
     ).get(digest, now);
-    return row as { context: number; turn: number; contentHash: string } | undefined;
+    return row && { ...(row as { context: number; turn: number; contentHash: string }) };
   }
 
   suspect(now: number): boolean {

@@ -40,6 +40,7 @@ class SqliteStore implements Store {
   readonly #reader: Reader;
   readonly #signal: Signal;
   readonly #node = randomUUID();
+  #closed: Promise<void> | undefined;
   readonly readsAreCurrent = true;
   readonly now: () => number;
   readonly keys: KeyStore;
@@ -208,7 +209,11 @@ class SqliteStore implements Store {
     return this.#reader.secret(name) ?? this.#thread.run("secret", { name, value: make(), now: this.now() });
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
     await this.#thread.drain();
     // The writer is the last to close: only then does SQLite put the file's log away.
     this.#reader.close();
