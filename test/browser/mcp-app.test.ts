@@ -57,6 +57,7 @@ before(async () => {
       body: `<!doctype html><title>Host</title><body style="margin:0"><iframe sandbox="allow-scripts" style="border:0;width:100%;height:0"></iframe><script src="/host.js"></script>`,
       headers: { "content-security-policy": POLICY },
     },
+    "/sandboxed": `<!doctype html><title>Sandbox</title><iframe sandbox="allow-scripts" src="/" width="600" height="400"></iframe>`,
     "/host.js": `const VIEW = ${JSON.stringify(MCP_APP_HTML)};\n${HOST}`,
   });
 });
@@ -65,7 +66,9 @@ after(async () => {
   await site[Symbol.asyncDispose]();
 });
 
-async function open(options: { readonly context?: unknown; readonly serverTools?: boolean } = {}) {
+async function open(
+  options: { readonly context?: unknown; readonly serverTools?: boolean; readonly path?: string } = {},
+) {
   const page = await browser.newPage({ viewport: { width: 600, height: 400 } });
   const complaints: string[] = [];
   // The SDK tells of each message, for debugging.
@@ -73,17 +76,18 @@ async function open(options: { readonly context?: unknown; readonly serverTools?
     if (message.type() !== "debug") complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(error.message));
-  await page.goto(site.origin());
-  const app = await page.evaluate(async (given) => await (globalThis as unknown as HostGlobals).show(given), {
+  await page.goto(site.origin() + (options.path ?? "/"));
+  const host = page.frames().find((frame) => frame.url() === `${site.origin()}/`)!;
+  const app = await host.evaluate(async (given) => await (globalThis as unknown as HostGlobals).show(given), {
     context: options.context ?? {},
     serverTools: options.serverTools ?? false,
   });
-  const view = page.frames()[1]!;
-  return { page, view, app, complaints };
+  const view = host.childFrames()[0]!;
+  return { page, host, view, app, complaints };
 }
 
-async function result(page: Page, params: unknown): Promise<void> {
-  await page.evaluate(async (given) => {
+async function result(host: Page | Frame, params: unknown): Promise<void> {
+  await host.evaluate(async (given) => {
     const { bridge } = globalThis as unknown as HostGlobals;
     await bridge.sendToolInput({ arguments: {} });
     await bridge.sendToolResult(given);
@@ -226,15 +230,20 @@ test("it lets itself be taken down", async () => {
   await page.close();
 });
 
-test("nobody but the host is heard", async () => {
-  const { page, view } = await open();
-  await view.evaluate(
-    (one) => {
-      postMessage({ jsonrpc: "2.0", method: "ui/notifications/tool-result", params: { structuredContent: one } }, "*");
-    },
-    event({ stage: "From itself" }),
-  );
-  await result(page, { content: [], structuredContent: event({ stage: "From the host" }) });
-  assert.deepEqual(await bars(view, 1), ["From the host  42%"]);
-  await page.close();
+test("nobody but the host is heard, not even when the host is a sandbox without an origin", async () => {
+  for (const path of ["/", "/sandboxed"]) {
+    const { page, host, view } = await open({ path });
+    await view.evaluate(
+      (one) => {
+        postMessage(
+          { jsonrpc: "2.0", method: "ui/notifications/tool-result", params: { structuredContent: one } },
+          "*",
+        );
+      },
+      event({ task_id: "evil:task", stage: "From itself" }),
+    );
+    await result(host, { content: [], structuredContent: event({ stage: "From the host" }) });
+    assert.deepEqual(await bars(view, 1), ["From the host  42%"]);
+    await page.close();
+  }
 });

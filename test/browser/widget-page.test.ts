@@ -211,7 +211,10 @@ test("markup made on a server is taken over without a flash, a shift, a motion o
     await page.goto(site.origin());
     const drawnByServer = await page.screenshot();
     await page.evaluate(async (src) => {
-      const seen = { shifts: 0, said: 0 };
+      const tracks = [...document.querySelectorAll("agent-progress")].map(({ shadowRoot }) =>
+        shadowRoot!.getElementById("bar"),
+      );
+      const seen = { shifts: 0, said: 0, tracks };
       Object.assign(globalThis, { seen });
       new PerformanceObserver((list) => {
         seen.shifts += list.getEntries().length;
@@ -234,18 +237,21 @@ test("markup made on a server is taken over without a flash, a shift, a motion o
         [...document.querySelectorAll("agent-progress")].flatMap(({ shadowRoot }) => shadowRoot!.getAnimations())
           .length,
     );
-    const { shifts, said, upgraded, styles } = await page.evaluate(async () => {
+    const { shifts, said, kept, upgraded, styles } = await page.evaluate(async () => {
       await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
       const all = [...document.querySelectorAll("agent-progress")];
+      const { seen } = globalThis as unknown as { seen: { shifts: number; said: number; tracks: Element[] } };
       return {
-        ...(globalThis as unknown as { seen: { shifts: number; said: number } }).seen,
+        shifts: seen.shifts,
+        said: seen.said,
+        kept: all.every(({ shadowRoot }, index) => shadowRoot!.getElementById("bar") === seen.tracks[index]),
         upgraded: all.every((element) => "event" in element),
         styles: all.reduce((sum, { shadowRoot }) => sum + shadowRoot!.querySelectorAll("style").length, 0),
       };
     });
     assert.deepEqual(
-      { moving, shifts, said, upgraded, styles },
-      { moving: 0, shifts: 0, said: 0, upgraded: true, styles: 0 },
+      { moving, shifts, said, kept, upgraded, styles },
+      { moving: 0, shifts: 0, said: 0, kept: true, upgraded: true, styles: 0 },
     );
     assert.ok(drawnByServer.equals(await page.screenshot()), "the same picture, to the pixel");
     assert.deepEqual(complaints, []);
