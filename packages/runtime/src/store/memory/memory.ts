@@ -6,8 +6,8 @@ import { taskStateOf } from "@nylorun/protocol";
 
 import type { Entry } from "../../turn/journal.ts";
 import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
-import { suspectDeaths } from "../store.ts";
-import type { Accept, Accepted, Commit, Committed, MessageKey, Seen } from "../store.ts";
+import { hasShare, suspectDeaths } from "../store.ts";
+import type { Accept, Accepted, Commit, Committed, MessageKey, Seen, Share, Store, SubjectLimits } from "../store.ts";
 import { isEnded } from "./lists.ts";
 
 /** Who asks, and when. */
@@ -15,6 +15,8 @@ export interface Asker {
   readonly node: string;
   readonly now: number;
 }
+
+type ClaimOptions = Omit<Parameters<Store["claimDue"]>[0], "limit">;
 
 interface Context {
   readonly context: number;
@@ -41,6 +43,9 @@ export class Memory {
   readonly #named = new Map<string, Context>();
   readonly #turns = new Map<number, Turn>();
   readonly #messages = new Map<string, Seen & { readonly forgetAt: number }>();
+  /** When each subject was served last, in claims. */
+  readonly #served = new Map<string, number>();
+  #turnsServed = 0;
 
   accept(accept: Accept, { node, now }: Asker): Accepted {
     const { key, claim } = accept;
@@ -53,6 +58,8 @@ export class Memory {
     const busy = known?.active !== undefined;
     if (busy && accept.whenBusy === "reject") return { kind: "busy" };
     if (busy && known.queue.length >= accept.queueDepth) return { kind: "queueFull" };
+    const full = accept.limits && this.#full(accept, accept.limits);
+    if (full) return { kind: full };
 
     const context = known ?? this.#addContext(key);
     const turn = this.#turns.size + 1;
@@ -84,20 +91,47 @@ export class Memory {
     return { kind: "accepted", turn: copy(record), claim: claimed };
   }
 
-  claimDue(limit: number, leaseMs: number, { node, now }: Asker): Claim[] {
+  claimDue(limit: number, { leaseMs, share }: ClaimOptions, { node, now }: Asker): Claim[] {
     const due = [...this.#contexts.values()]
       .filter((context) => context.dueAt !== undefined && context.dueAt <= now && this.#isDueTo(node, context))
       .toSorted((a, b) => a.dueAt! - b.dueAt! || a.context - b.context);
-    return due.slice(0, limit).flatMap((context) => {
+    const ready = due.filter((context) => {
       if (context.active !== undefined && this.#hasEnded(context.active)) this.#startNext(context, now);
-      else if (context.runner !== undefined && this.#countDeath(context.active!) >= suspectDeaths) {
+      else if (context.runner !== undefined) {
         context.runner = undefined;
-        context.dueAt = now;
-        return [];
+        if (this.#countDeath(context.active!) >= suspectDeaths) {
+          context.dueAt = now;
+          return false;
+        }
       }
-      if (context.active === undefined) return [];
-      return [this.#claim(context, context.active, { node, until: now + leaseMs })];
+      return context.active !== undefined;
     });
+    return this.#inTurn(ready, limit, share).map((context) =>
+      this.#claim(context, context.active!, { node, until: now + leaseMs }),
+    );
+  }
+
+  /** Of each subject in its turn: who was served longest ago comes first. */
+  #inTurn(ready: readonly Context[], limit: number, share: Share | undefined): Context[] {
+    const bySubject = Map.groupBy(ready, ({ subject }) => subject);
+    const running = new Map(share?.running);
+    const served: Context[] = [];
+    for (let more = true; more;) {
+      more = false;
+      const line = [...bySubject.keys()].toSorted((a, b) => (this.#served.get(a) ?? 0) - (this.#served.get(b) ?? 0));
+      for (const subject of line) {
+        if (served.length === limit) return served;
+        const has = running.get(subject) ?? 0;
+        if (share && !hasShare(has, share.room - served.length, share.most)) continue;
+        const context = bySubject.get(subject)!.shift();
+        if (context === undefined) continue;
+        served.push(context);
+        running.set(subject, has + 1);
+        this.#served.set(subject, ++this.#turnsServed);
+        more = true;
+      }
+    }
+    return served;
   }
 
   claimSuspect(leaseMs: number, { node, now }: Asker): Claim | undefined {
@@ -158,9 +192,9 @@ export class Memory {
     return context.active !== undefined;
   }
 
-  nextDue({ node, now }: Asker): { readonly at: number | undefined; readonly suspect: boolean } {
+  nextDue({ node, now }: Asker, after = -1): { readonly at: number | undefined; readonly suspect: boolean } {
     const times = [...this.#contexts.values()].flatMap(({ dueAt, runner }) =>
-      dueAt === undefined || runner === node ? [] : [dueAt],
+      dueAt === undefined || dueAt <= after || runner === node ? [] : [dueAt],
     );
     return { at: times.length === 0 ? undefined : Math.min(...times), suspect: this.#suspect(now) !== undefined };
   }
@@ -183,6 +217,20 @@ export class Memory {
     const seen = this.#messages.get(messageName(key));
     if (seen === undefined || seen.forgetAt <= now) return undefined;
     return { context: seen.context, turn: seen.turn, contentHash: seen.contentHash };
+  }
+
+  #full({ key, message }: Accept, limits: SubjectLimits): "subjectQueueFull" | "subjectFull" | undefined {
+    let queued = 0;
+    let bytes = sizeOf(message);
+    for (const { active, queue, runner, dueAt, subject } of this.#contexts.values()) {
+      if (subject !== key.subject) continue;
+      const isReady = active !== undefined && runner === undefined && dueAt !== undefined;
+      queued += queue.length + (isReady && this.#turns.get(active)!.record.state === "running" ? 1 : 0);
+    }
+    if (queued >= limits.queued) return "subjectQueueFull";
+    for (const { record, journal } of this.#turns.values())
+      if (record.subject === key.subject) bytes += sizeOf(record.message) + sizeOf(record.view) + sizeOf(journal);
+    return bytes > limits.bytes ? "subjectFull" : undefined;
   }
 
   #then(
@@ -309,6 +357,10 @@ function nameOf({ subject, agent }: MessageKey, contextId: string): string {
 
 function messageName({ subject, agent, contextId, messageId }: MessageKey): string {
   return JSON.stringify([subject, agent, contextId ?? null, messageId]);
+}
+
+function sizeOf(value: unknown): number {
+  return JSON.stringify(value).length;
 }
 
 /** As a database would keep it and give it back: what is no JSON is gone. */

@@ -57,7 +57,9 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
       const by = asker();
       const owned = { ...accept, message: copy(accept.message) };
       const accepted = await write(() => memory.accept(owned, by));
-      if (accepted.kind === "accepted" && accepted.turn.state === "running" && !accepted.claim) signal.due();
+      if (accepted.kind !== "accepted") return accepted;
+      signal.turnChanged(accepted.turn);
+      if (accepted.turn.state === "running" && !accepted.claim) signal.due();
       return accepted;
     },
 
@@ -73,9 +75,9 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
       return committed;
     },
 
-    claimDue({ limit, leaseMs }) {
+    claimDue({ limit, ...options }) {
       const by = asker();
-      return write(() => memory.claimDue(limit, leaseMs, by));
+      return write(() => memory.claimDue(limit, options, by));
     },
 
     claimSuspect({ leaseMs }) {
@@ -94,7 +96,7 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
     },
 
     findMessage: async (key) => memory.findMessage(key, now()),
-    nextDue: async () => memory.nextDue(asker()),
+    nextDue: async (after) => memory.nextDue(asker(), after),
     loadTurn: async (key) => memory.turn(key),
     loadJournal: async (key, from) => memory.journal(key, from),
     loadEarlier: async (key, limit) => copy(earlierOf(memory.records(), key, limit)),

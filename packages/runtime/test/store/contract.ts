@@ -1,0 +1,34 @@
+/**
+ * What every Store promises (store.ts), run against each kind that there is. A kind passes it whole: what it adds of its own, it
+ * tests beside this.
+ */
+import { describe } from "node:test";
+
+import { acceptContract } from "./contract/accept.ts";
+import { claimContract } from "./contract/claim.ts";
+import { commitContract } from "./contract/commit.ts";
+import { crowdContract } from "./contract/crowd.ts";
+import { keyContract } from "./contract/keys.ts";
+import { listContract } from "./contract/lists.ts";
+import { messageContract } from "./contract/messages.ts";
+import { reopenContract } from "./contract/reopen.ts";
+import { sequenceContract } from "./contract/sequences.ts";
+import { thenContract } from "./contract/then.ts";
+import type { Open } from "./place.ts";
+
+/** @param runs Of each property: `STORE_RUNS` in the environment comes before it. */
+export function storeContract(name: string, open: Open, { runs: given }: { readonly runs: number }): void {
+  const runs = Number(process.env["STORE_RUNS"] ?? given);
+  describe(`the store ${name}`, () => {
+    acceptContract(open);
+    messageContract(open);
+    claimContract(open);
+    commitContract(open);
+    thenContract(open);
+    listContract(open, runs);
+    keyContract(open);
+    reopenContract(open);
+    crowdContract(open);
+    sequenceContract(open, runs);
+  });
+}
