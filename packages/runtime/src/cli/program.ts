@@ -12,6 +12,7 @@ import { AccessError } from "../access/errors.ts";
 import { OperationError } from "../http/operations.ts";
 import { RuntimeError } from "../node/errors.ts";
 import { StoreError } from "../store/errors.ts";
+import { addAnswerCommand } from "./answer.ts";
 import { addEffectsCommand } from "./effects.ts";
 import { addKeysCommand } from "./keys.ts";
 import { addServeCommand } from "./serve.ts";
@@ -52,6 +53,7 @@ function createProgram(announce: Announce | undefined): Command {
     .configureOutput({ outputError: (text, write) => write(sentence(text.replace(/^error: /, ""))) })
     .addHelpText("after", FIRST_STEPS);
   addServeCommand(program, announce);
+  addAnswerCommand(program);
   addKeysCommand(program);
   addTurnsCommand(program);
   addEffectsCommand(program);

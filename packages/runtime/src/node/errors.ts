@@ -23,6 +23,8 @@ export type RuntimeErrorCode =
   | "agents.duplicate"
   /** There is no home in that folder. */
   | "home.missing"
+  /** No process serves the home, and the command needs one. */
+  | "home.notServed"
   /** The home cannot be used as one. */
   | "home.unusable"
   /** Another process has the home. */
@@ -31,5 +33,17 @@ export type RuntimeErrorCode =
   | "listen.failed"
   /** The process that serves the home did not answer, or not as expected. */
   | "control.failed"
+  /** There is no key to call with. */
+  | "key.missing"
+  /** A file holds no key. */
+  | "key.unusable"
+  /** A command named a task that is not there, or not the caller's. */
+  | "task.unknown"
+  /** A command answers a task that waits for nothing, or for something else. */
+  | "task.notWaiting"
+  /** The Runtime that a command calls does not answer, or not as one does. */
+  | "call.failed"
+  /** The Runtime that a command calls refuses it. */
+  | "call.refused"
   /** A command was told too little, or what contradicts itself. */
   | "request.invalid";
