@@ -17,7 +17,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: "agents/a2a",
     at: ["packages/agents/src/a2a"],
-    imports: [PROTOCOL, "agents", "@a2a-js/sdk", "standardwebhooks", "jose"],
+    imports: [PROTOCOL, "agents", "@a2a-js/sdk", "standardwebhooks", "jose", "@noble/hashes"],
   },
 
   // The Runtime. Its heart sees the world through ports; adapters do not see each other.
