@@ -122,7 +122,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: "mcp-server",
     at: ["packages/mcp-server/src"],
-    imports: [PROTOCOL, "@nylorun/progress", "@nylorun/widget", "@modelcontextprotocol/*", "node:*"],
+    imports: [PROTOCOL, "@nylorun/progress", "@nylorun/widget/mcp-app", "@modelcontextprotocol/*", "node:*"],
     environment: true,
   },
   { name: "widget", at: ["packages/widget/src"], imports: [PROTOCOL], types: ["react"] },

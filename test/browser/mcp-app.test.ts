@@ -1,8 +1,17 @@
 /** The MCP App view inside the official SDK's host side. */
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { RESOURCE_MIME_TYPE } from "@modelcontextprotocol/ext-apps/app-bridge";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import {
+  getToolUiResourceUri,
+  isToolVisibilityModelOnly,
+  RESOURCE_MIME_TYPE,
+} from "@modelcontextprotocol/ext-apps/app-bridge";
 import { MCP_APP_HTML, MCP_APP_MEDIA_TYPE } from "@nylorun/widget/mcp-app";
 import type { Browser, Frame, Page } from "playwright-core";
 
@@ -192,6 +201,63 @@ test("a view that is shown again asks once how its task is now, if the host lets
     const called = await page.evaluate(() => (globalThis as unknown as HostGlobals).called);
     assert.deepEqual(called, serverTools ? [{ name: "get_status", args: { task_id: "claude:summarize-report" } }] : []);
     await page.close();
+  }
+});
+
+test("with the server itself: what it serves is shown, and says how the task is later", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "nylorun-view-"));
+  const client = new Client({ name: "test", version: "1.0.0" });
+  try {
+    await client.connect(
+      new StdioClientTransport({
+        command: process.execPath,
+        args: [join(import.meta.dirname, "../../packages/mcp-server/bin/mcp-server.js")],
+        env: { AGENT_PROGRESS_EVENTS_DIR: folder },
+      }),
+    );
+    const { tools } = await client.listTools();
+    for (const tool of tools) assert.equal(getToolUiResourceUri(tool), "ui://agent-progress/bar.html", tool.name);
+    assert.deepEqual(tools.map(isToolVisibilityModelOnly), [true, false]);
+    const { resources } = await client.listResources();
+    assert.deepEqual(
+      resources.map(({ uri, mimeType }) => [uri, mimeType]),
+      [["ui://agent-progress/bar.html", RESOURCE_MIME_TYPE]],
+    );
+    const { contents } = await client.readResource({ uri: "ui://agent-progress/bar.html" });
+    assert.deepEqual(
+      contents.map((content) => "text" in content && content.text),
+      [MCP_APP_HTML],
+    );
+
+    const report = async (fields: object) =>
+      await client.callTool({
+        name: "report_progress",
+        arguments: { task_id: "test:view", percent: 10, stage: "Reading", status: "running", ...fields },
+      });
+    const { page, host, view } = await open({ serverTools: true });
+    const first = await report({});
+    await report({ status: "done", percent: 100, stage: "Read" });
+    await host.evaluate(
+      (tasks) => {
+        (globalThis as unknown as HostGlobals).latest = tasks;
+      },
+      (
+        (await client.callTool({ name: "get_status", arguments: { task_id: "test:view" } })).structuredContent as {
+          readonly tasks: unknown[];
+        }
+      ).tasks,
+    );
+    await result(host, first);
+    await view.waitForFunction(
+      () => document.querySelector("agent-progress")?.shadowRoot?.getElementById("percent")?.textContent === "100%",
+      undefined,
+      { timeout: 5000 },
+    );
+    assert.deepEqual(await bars(view, 1), ["Read  100%"]);
+    await page.close();
+  } finally {
+    await client.close();
+    await rm(folder, { recursive: true, force: true });
   }
 });
 

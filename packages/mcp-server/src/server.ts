@@ -7,6 +7,7 @@ import type { CallToolResult, StandardSchemaWithJSON } from "@modelcontextprotoc
 
 import type { Ledger } from "./ledger.ts";
 import { GET_STATUS, INSTRUCTIONS, REPORT_PROGRESS } from "./tools.ts";
+import { linkToView, VIEW } from "./view.ts";
 
 /** Tasks that one answer holds. */
 const STATUS_LIMIT = 100;
@@ -20,15 +21,16 @@ const STATUS_LIMIT = 100;
 export function createServer(ledger: Ledger): McpServer {
   const server = new McpServer(
     { name: "agent-progress", title: "Agent progress", version: version() },
-    { instructions: INSTRUCTIONS, capabilities: { tools: { listChanged: false } } },
+    { instructions: INSTRUCTIONS, capabilities: { tools: { listChanged: false }, resources: { listChanged: false } } },
   );
-  server.registerTool("report_progress", schemas(REPORT_PROGRESS), async (report) =>
+  server.registerTool("report_progress", { ...schemas(REPORT_PROGRESS), _meta: linkToView("model") }, async (report) =>
     structured({ ...(await ledger.report(report)) }),
   );
-  server.registerTool("get_status", schemas(GET_STATUS), (input) => {
+  server.registerTool("get_status", { ...schemas(GET_STATUS), _meta: linkToView("model", "app") }, (input) => {
     const tasks = ledger.status(taskIdOf(input));
     return structured({ tasks: tasks.slice(0, STATUS_LIMIT), total: tasks.length });
   });
+  server.registerResource(VIEW.name, VIEW.uri, VIEW.metadata, () => ({ contents: [...VIEW.contents] }));
   return server;
 }
 
