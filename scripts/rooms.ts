@@ -143,7 +143,15 @@ export const ROOMS: readonly Room[] = [
     development: true,
   },
   { name: "package scripts", at: ["packages/*/scripts"], imports: ["*"], environment: true, development: true },
-  { name: "tests", at: ["test"], imports: ["*"], environment: true, loads: true, sql: true, development: true },
+  {
+    name: "tests",
+    at: ["test"],
+    imports: ["*", "examples"],
+    environment: true,
+    loads: true,
+    sql: true,
+    development: true,
+  },
   {
     name: "benchmarks",
     at: ["bench"],
