@@ -73,6 +73,7 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
 
     say(text) {
       outside("say()");
+      if (run.cancelled) throw new Cancelled("The task was cancelled.");
       const words = checkedText(text);
       // It needs no answer, so it may be said at any time; out of step there is nothing to match it with, and it is only shown.
       if (run.inStep) mark({ kind: "said", id: ports.entropy.id(), text: words });

@@ -83,6 +83,8 @@ export class Run implements Running {
   readonly #effects: EffectRunner;
   readonly #end = Promise.withResolvers<RunEnd>();
   readonly #settlers = new Map<number, Settler>();
+  /** Those, and those of calls that are still to be written. */
+  readonly #unsettled = new Set<Settler>();
   /** Stop listening to the signals that waits were given. */
   readonly #withdrawals = new Map<number, () => void>();
   #record: TurnRecord;
@@ -191,7 +193,7 @@ export class Run implements Running {
       const lease = { context: this.#record.context, epoch: this.#epoch };
       const lost = await store.renew([lease], limits.leaseMs).catch(() => undefined);
       if (lost === undefined) await pause(timers, firstStorePauseMs);
-      else if (lost.length > 0) this.lost();
+      else if (lost.length > 0) await this.leaseLost();
       else this.leaseUntil = asked + limits.leaseMs;
     }
     return this.isOurs;
@@ -240,8 +242,10 @@ export class Run implements Running {
       if (this.#timeUp.signal.aborted) return;
       if (this.#dropped) return this.#parked ? this.reportLate(`it called turn.${callName(start)}`) : undefined;
       if (this.#cancelled) return reject(new Cancelled("The task was cancelled."));
+      const settler = { resolve, reject };
+      this.#unsettled.add(settler);
       this.meet(start, (at, isNew) => {
-        this.#settlers.set(at, { resolve, reject });
+        this.#settlers.set(at, settler);
         if (isNew || !this.#replay.hasEnded(at)) begin?.(at, isNew);
       });
     });
@@ -412,7 +416,9 @@ export class Run implements Running {
     this.#withdrawals.delete(completion.of);
     const settler = this.#settlers.get(completion.of);
     this.#settlers.delete(completion.of);
-    if (settler !== undefined) this.#effects.handOver(completion, settler);
+    if (settler === undefined) return;
+    this.#unsettled.delete(settler);
+    this.#effects.handOver(completion, settler);
   }
 
   #finish(result: Result): void {
@@ -557,12 +563,22 @@ export class Run implements Running {
     this.#cancelled = true;
     const cancelled = new Cancelled("The task was cancelled.");
     this.#abort.abort(cancelled);
-    for (const settler of this.#settlers.values()) settler.reject(cancelled);
+    for (const settler of this.#unsettled) settler.reject(cancelled);
+    this.#unsettled.clear();
     this.#settlers.clear();
     this.#giveUp(this.#outgoing);
     this.#outgoing = [];
     this.#stopGraceTimer = this.#after(this.ports.limits.cancelGraceMs, () => this.#outOfGrace());
     this.#drained();
+  }
+
+  /** The store says that the lease is gone: somebody has ended the turn, or another node has it. */
+  async leaseLost(): Promise<void> {
+    // Until it is known which, nothing begins.
+    this.leaseUntil = -Infinity;
+    const record = await this.ports.store.loadTurn(this.#record).catch(() => undefined);
+    if (record !== undefined && isEnded(record)) this.#cancel();
+    else this.lost();
   }
 
   /** The lease is gone: another node may run the turn. Nothing that this run does counts any more, but for late outcomes. */
@@ -594,6 +610,7 @@ export class Run implements Running {
 
   #drop(): void {
     this.#dropped = true;
+    this.#unsettled.clear();
     this.#settlers.clear();
     this.#ignoreSignals();
   }

@@ -54,6 +54,14 @@ export interface StageOptions {
   readonly timers?: Timers;
 }
 
+export interface NodeOptions {
+  readonly faults?: Faults;
+  readonly limits?: Partial<EngineLimits>;
+  readonly timers?: Timers;
+  /** The processes that were started before live on. */
+  readonly beside?: true;
+}
+
 interface Logged {
   readonly level: "debug" | "info" | "warn" | "error";
   readonly message: string;
@@ -84,10 +92,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Starts a process. The leases of those before it that live no more have ended. */
-  async start(
-    agents: Agent | readonly Agent[],
-    options: { readonly faults?: Faults; readonly limits?: Partial<EngineLimits>; readonly beside?: true } = {},
-  ): Promise<Node> {
+  async start(agents: Agent | readonly Agent[], options: NodeOptions = {}): Promise<Node> {
     const signal = createLocalSignal();
     const inner = await this.#open(signal, options.beside === true);
     const node = await Node.make({
@@ -97,7 +102,7 @@ export class Stage implements AsyncDisposable {
       agents: [agents].flat(),
       faults: options.faults,
       limits: { ...limits, ...this.#options.limits, ...options.limits },
-      timers: this.#options.timers ?? systemTimers,
+      timers: options.timers ?? this.#options.timers ?? systemTimers,
       createEngine: this.#options.createEngine ?? createEngine,
       ended: () => this.#nodes.delete(node),
     });
