@@ -21,7 +21,7 @@ for (const { at, language, text } of [readPage("README.md"), ...docsPages()].fla
   if (language !== "sh") continue;
   for (const line of text.matchAll(/^(?:npx )?nylorun (.*?)(?: +#.*)?$/gm)) {
     const [, call = ""] = line;
-    const name = /^(?:serve|\w+ \w+)/.exec(call)?.[0] ?? call;
+    const name = /^(?:serve|answer|\w+ \w+)/.exec(call)?.[0] ?? call;
     const flags = call.match(/--[a-z-]+/g) ?? [];
     commands.set(name, [...(commands.get(name) ?? []), { at, line: call, flags }]);
   }

@@ -166,7 +166,7 @@ class Playback implements AsyncDisposable {
     const nylorun = `"${process.execPath}" "${join(ROOT, "packages/runtime/bin/nylorun.js")}"`;
     await promisify(execFile)("sh", ["-c", named.replaceAll(/^(npx )?nylorun /gm, `${nylorun} `)], {
       cwd: ROOT,
-      env: { ...process.env, NYLORUN_HOME: this.#runtime.home, EXAMPLES_WORLD: this.#folder },
+      env: { ...process.env, NYLORUN_HOME: this.#runtime.home, EXAMPLES_WORLD: this.#folder, NYLORUN_KEY: this.#key },
       timeout: 2 * PATIENCE,
     });
   }
