@@ -75,7 +75,7 @@ test("the heart of the Runtime knows the ports, agents and protocol, and no adap
         `const late = import("../store/sqlite/store.ts");`,
         `type Row = import("../store/sqlite/store.ts").Row;`,
       ],
-      /runtime\/turn may import @nylorun\/protocol, @nylorun\/agents, types of/,
+      /runtime\/turn may import @nylorun\/protocol, @nylorun\/agents, runtime ports/,
     ),
   ]);
 });
@@ -134,6 +134,17 @@ test("only the composition root reads the environment", () => {
     ...each("packages/runtime/src/cli/planted.ts", texts, /reads the environment/),
     ...each("packages/runtime/src/node/planted.ts", texts, ""),
     ...each("test/e2e/planted.test.ts", texts, ""),
+  ]);
+});
+
+test("what a room may import as types it may not import as values", () => {
+  check([
+    ...each(HTTP, [`import type { Agent } from "@nylorun/agents";`], ""),
+    ...each(
+      HTTP.replace("planted", "values"),
+      [`import { type Agent } from "@nylorun/agents";`, `export { Agent } from "@nylorun/agents";`],
+      /types only/,
+    ),
   ]);
 });
 
