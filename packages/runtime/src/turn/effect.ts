@@ -8,6 +8,7 @@ import { checkedProgress, checkedText, checkedUsage } from "./face.ts";
 import { standing } from "./journal.ts";
 import type { Completion, EffectEnded, EffectLost, EffectResult, EffectStarted, Totals } from "./journal.ts";
 import { isOutcomeUnknown, recordedError, resultOf } from "./json.ts";
+import type { Entropy } from "./ports.ts";
 import type { OpenWait } from "./record.ts";
 import type { Run } from "./run.ts";
 
@@ -128,7 +129,7 @@ export class EffectRunner {
     const limit = new Limit(this.#run, options.timeoutMs);
     let usage: Totals = {};
     const effect: Effect = {
-      key: ports.entropy.derive(`effect ${started.id}`).slice(0, 32),
+      key: effectKey(ports.entropy, started.id),
       signal: limit.signal,
       say: (text) => this.#run.showWords(checkedText(text)),
       progress: (report) => this.#run.showProgress(checkedProgress(report)),
@@ -220,6 +221,11 @@ export class EffectRunner {
     if (connected && this.#run.isOurs) this.#run.endWait(of, { how: "answered", value: true });
     this.#run.pump();
   }
+}
+
+/** What an effect's code is given to make its requests known by: the same on every attempt. */
+export function effectKey(entropy: Entropy, id: string): string {
+  return entropy.derive(`effect ${id}`).slice(0, 32);
 }
 
 async function invoke(run: Asked["run"], effect: Effect): Promise<unknown> {
