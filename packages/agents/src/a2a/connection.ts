@@ -224,8 +224,10 @@ export class Connection {
           looked = true;
           if (await this.#moved()) continue;
         }
-        const wait = Math.max(error.retryAfterMs ?? 0, backOff.next());
-        if (!again(error) || Date.now() + wait > deadline) throw error;
+        const left = deadline - Date.now();
+        const { retryAfterMs = 0 } = error;
+        if (!again(error) || left <= 0 || retryAfterMs > left) throw error;
+        const wait = Math.min(Math.max(retryAfterMs, backOff.next()), left);
         await pause(wait, signal);
       }
     }
