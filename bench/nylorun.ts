@@ -1,5 +1,6 @@
 /** Nylorun as a person starts it: the `nylorun` command, with default settings, in a home of its own. */
 import { execFile } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
@@ -19,7 +20,8 @@ export function launchNylorun({ home, agents, port = 0 }: Home): Launch {
   return {
     name: "nylorun",
     args: [command, "serve", ...agents],
-    env: { NYLORUN_HOME: home, NYLORUN_PORT: String(port) },
+    // What is served here is not to be among the person's own tasks.
+    env: { NYLORUN_HOME: home, NYLORUN_PORT: String(port), AGENT_PROGRESS_EVENTS_DIR: join(home, "events") },
     port: /http:\/\/127\.0\.0\.1:(\d+)/,
   };
 }

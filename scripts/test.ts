@@ -9,8 +9,8 @@
  * `FILE_TIMEOUT` is killed, so nothing hangs. The runner's summary is the last thing printed, and its exit code is ours.
  */
 import { spawn } from "node:child_process";
-import { existsSync, globSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { existsSync, globSync, mkdtempSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { join, relative, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
@@ -57,11 +57,15 @@ function isAtOrBelow(file: string, path: string): boolean {
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`));
 }
 
-/** The tests see none of the caller's own settings, and are not part of a test run that may have started us. */
-function testEnvironment(): NodeJS.ProcessEnv {
+/**
+ * The tests see none of the caller's own settings, and are not part of a test run that may have started us.
+ *
+ * @param events Takes the place of the caller's own sink, where a Runtime on this machine reports.
+ */
+function testEnvironment(events: string): NodeJS.ProcessEnv {
   const isOurs = (name: string): boolean => name.startsWith("NYLORUN_") || name === "NODE_TEST_CONTEXT";
   const rest = Object.entries(process.env).filter(([name]) => !isOurs(name));
-  return { TEST_FILE_TIMEOUT: String(FILE_TIMEOUT), ...Object.fromEntries(rest) };
+  return { TEST_FILE_TIMEOUT: String(FILE_TIMEOUT), ...Object.fromEntries(rest), AGENT_PROGRESS_EVENTS_DIR: events };
 }
 
 function main(): void {
@@ -84,15 +88,17 @@ function main(): void {
     process.exitCode = 1;
     return;
   }
+  const events = mkdtempSync(join(tmpdir(), "nylorun-test-events-"));
   const runner = spawn(process.execPath, [...flags, ...files], {
     cwd: ROOT,
-    env: testEnvironment(),
+    env: testEnvironment(events),
     stdio: ["ignore", "inherit", "inherit"],
   });
   // Ctrl-C reaches the runner by itself; a signal to us alone is passed on.
   for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => runner.kill(signal));
   process.on("SIGINT", () => {});
   runner.on("close", (code, signal) => {
+    rmSync(events, { recursive: true, force: true });
     process.exitCode = code ?? (signal === "SIGINT" ? 130 : 1);
   });
 }

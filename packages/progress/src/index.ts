@@ -8,6 +8,7 @@ export { follow } from "./follow.ts";
 export type { FollowOptions } from "./follow.ts";
 export { Hub } from "./hub.ts";
 export type { HubEvent, HubFilter, HubOptions, Published } from "./hub.ts";
+export { LineSplitter } from "./lines.ts";
 export { SinkReader } from "./reader.ts";
 export type { Batch } from "./reader.ts";
 export { receiptClock } from "./receipt.ts";

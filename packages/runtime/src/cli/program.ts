@@ -6,18 +6,25 @@ import { readFileSync } from "node:fs";
 import { findPackageJSON } from "node:module";
 import { inspect } from "node:util";
 
+import { ReportError } from "@nylorun/protocol";
 import { Command, CommanderError } from "commander";
 
 import { AccessError } from "../access/errors.ts";
 import { OperationError } from "../http/operations.ts";
 import { RuntimeError } from "../node/errors.ts";
 import { StoreError } from "../store/errors.ts";
+import { addAcpCommand } from "./acp.ts";
 import { addAnswerCommand } from "./answer.ts";
+import { addDoctorCommand } from "./doctor.ts";
 import { addEffectsCommand } from "./effects.ts";
+import { addHookCommand } from "./hook.ts";
 import { addKeysCommand } from "./keys.ts";
+import { addReportCommand } from "./report.ts";
+import { addRunCommand } from "./run.ts";
 import { addServeCommand } from "./serve.ts";
 import type { Announce } from "./serve.ts";
 import { addTurnsCommand } from "./turns.ts";
+import { addWatchCommand } from "./watch.ts";
 
 const FIRST_STEPS = `
 First steps:
@@ -49,6 +56,7 @@ function createProgram(announce: Announce | undefined): Command {
     .version(version(), "--version", "Print the version.")
     .helpOption("--help", "Print this help.")
     .helpCommand(false)
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(sentence(text.replace(/^error: /, ""))) })
     .addHelpText("after", FIRST_STEPS);
@@ -57,6 +65,12 @@ function createProgram(announce: Announce | undefined): Command {
   addKeysCommand(program);
   addTurnsCommand(program);
   addEffectsCommand(program);
+  addWatchCommand(program);
+  addReportCommand(program);
+  addRunCommand(program);
+  addHookCommand(program);
+  addAcpCommand(program);
+  addDoctorCommand(program);
   return program;
 }
 
@@ -80,7 +94,7 @@ function report(error: unknown): number {
 }
 
 function isExplained(error: unknown): error is Error {
-  return [RuntimeError, OperationError, AccessError, StoreError].some((kind) => error instanceof kind);
+  return [RuntimeError, OperationError, AccessError, StoreError, ReportError].some((kind) => error instanceof kind);
 }
 
 function sentence(text: string): string {

@@ -29,6 +29,8 @@ export type RuntimeErrorCode =
   | "home.unusable"
   /** Another process has the home. */
   | "home.taken"
+  /** What is reported cannot be stored in the person's sink. */
+  | "sink.unwritable"
   /** The address cannot be listened on. */
   | "listen.failed"
   /** The process that serves the home did not answer, or not as expected. */

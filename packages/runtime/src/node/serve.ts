@@ -1,12 +1,11 @@
 /** A Runtime that is its process: it ends on a signal, and nothing an agent's code does takes it down silently. */
-import { Sink, sinkFolder } from "@nylorun/progress";
-
 import { hostOf, isLoopback } from "../http/hosts.ts";
 import { loadAgents } from "./agents.ts";
 import { createLog } from "./log.ts";
 import { openRuntime } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Settings } from "./settings.ts";
+import { openLocalSink } from "./sink.ts";
 import { failItsTurn } from "./unheard.ts";
 
 /**
@@ -54,7 +53,7 @@ export async function serve({ settings, files, cwd, announce }: ServeOptions): P
   agents.catch(() => undefined); // The home is taken first; then it is awaited.
   const warn = (text: string) => log.warn({}, text);
   // The sink is one person's, and so is a Runtime that nobody but this machine reaches.
-  const sink = servesThisMachineAlone(settings) ? new Sink({ folder: sinkFolder(process.env), warn }) : undefined;
+  const sink = servesThisMachineAlone(settings) ? openLocalSink(warn) : undefined;
   const runtime = await openRuntime({ settings, agents, log, sink, ownsProcess: true });
   serves = true;
   await announce(runtime);

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const BIN = fileURLToPath(new URL("../../bin/nylorun.js", import.meta.url));
+export const BIN = fileURLToPath(new URL("../../bin/nylorun.js", import.meta.url));
 // By address: the folder is outside of the workspace, where no package is found by name.
 const AGENTS = JSON.stringify(import.meta.resolve("@nylorun/agents"));
 /** For whatever is waited for, in milliseconds. */
@@ -25,6 +25,8 @@ type Environment = Readonly<Record<string, string>>;
 export class Place implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "nylorun-cli-"));
   readonly home = join(this.folder, ".nylorun");
+  /** The sink of whoever runs commands here. */
+  readonly events = join(this.folder, "events");
   readonly #servers: Serving[] = [];
 
   /** Writes a file, and returns its name. */
@@ -51,7 +53,7 @@ export class Place implements AsyncDisposable {
   /** Runs a command to its end. */
   run(args: readonly string[], env: Environment = {}): Promise<Ended> {
     return new Promise((resolve, reject) => {
-      const options = { cwd: this.folder, env: environment(env), timeout: PATIENCE };
+      const options = { cwd: this.folder, env: this.environment(env), timeout: PATIENCE };
       execFile(process.execPath, [BIN, ...args], options, (error, stdout, stderr) => {
         if (error === null) resolve({ code: 0, stdout, stderr });
         else if (typeof error.code === "number") resolve({ code: error.code, stdout, stderr });
@@ -64,13 +66,19 @@ export class Place implements AsyncDisposable {
   async serve(files: readonly string[], env: Environment = {}): Promise<Serving> {
     const child = spawn(process.execPath, [BIN, "serve", "--port", "0", ...files], {
       cwd: this.folder,
-      env: environment(env),
+      env: this.environment(env),
       stdio: ["ignore", "pipe", "pipe"],
     });
     const serving = new Serving(child);
     this.#servers.push(serving);
     await serving.ready;
     return serving;
+  }
+
+  /** Ours, without what would be a setting, or a colour. */
+  environment(extra: Environment = {}): NodeJS.ProcessEnv {
+    const ours = Object.entries(process.env).filter(([name]) => !/^(NYLORUN_|NODE_|FORCE_COLOR)/.test(name));
+    return { ...Object.fromEntries(ours), AGENT_PROGRESS_EVENTS_DIR: this.events, ...extra };
   }
 
   async addKey(...holder: readonly string[]): Promise<string> {
@@ -167,10 +175,4 @@ export interface Answer {
   readonly status: number;
   readonly result?: { readonly task: Task };
   readonly error?: unknown;
-}
-
-/** Ours, without what would be a setting, or a colour. */
-function environment(extra: Environment): NodeJS.ProcessEnv {
-  const ours = Object.entries(process.env).filter(([name]) => !/^(NYLORUN_|NODE_|FORCE_COLOR)/.test(name));
-  return { ...Object.fromEntries(ours), ...extra };
 }
