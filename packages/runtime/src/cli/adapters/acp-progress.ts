@@ -126,7 +126,9 @@ export class AcpProgress {
     const { result, error } = objectOf(message);
     switch (asked?.method) {
       case "initialize": {
-        const { name } = objectOf(objectOf(result)["agentInfo"]);
+        // `agentInfo` in version 1, `info` in version 2.
+        const { agentInfo, info } = objectOf(result);
+        const { name } = objectOf(agentInfo ?? info);
         this.#agent ??= slugOf(textOf(name) ?? "", 60) || undefined;
         return undefined;
       }

@@ -150,6 +150,8 @@ export function progressOf(input: HookInput, session: Session): Progress | undef
 
 /** `Bash: Run the tests`, `Edit: events.ts`: as much of a tool's input as says what it is for. */
 function toolText({ tool_name: name, tool_input: input }: HookInput): string {
+  if (name === "TodoWrite" || (typeof name === "string" && /^Task(Create|Update|List|Get)$/.test(name)))
+    return "Planning";
   const { description, file_path: path, pattern } = objectOf(input);
   const what = textOf(description) ?? (typeof path === "string" ? basename(path) : textOf(pattern));
   return [textOf(name) ?? "Working", what].filter((part) => part !== undefined).join(": ");
