@@ -35,7 +35,12 @@ export interface ChromiumOptions {
   readonly args?: readonly string[];
 }
 
-/** A browser of its own, closed by `await using` or `close()`. */
+/**
+ * A browser of its own, closed by `await using` or `close()`.
+ *
+ * In a test file: `const browser = await launchChromium()` at the top, and `after(() => browser.close())`. Not in `before`: when no
+ * test of the file is asked for, Node runs `after` while `before` is still at it, and the browser would never be closed.
+ */
 export async function launchChromium({ args = [] }: ChromiumOptions = {}): Promise<Browser> {
   return await chromium.launch({ ...(await browserAtHand()), args: [...FLAGS, ...args], timeout: TIMEOUT });
 }

@@ -4,20 +4,17 @@ import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { Sink, sinkRecord } from "@nylorun/progress";
 import { normalizeReport } from "@nylorun/protocol";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 
 import { axeFindings } from "./accessibility.ts";
 import { launchChromium } from "./chromium.ts";
 
-let browser: Browser;
-before(async () => {
-  browser = await launchChromium();
-});
+const browser = await launchChromium();
 after(async () => await browser.close());
 
 interface Served extends AsyncDisposable {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -13,7 +13,7 @@ import {
   RESOURCE_MIME_TYPE,
 } from "@modelcontextprotocol/ext-apps/app-bridge";
 import { MCP_APP_HTML, MCP_APP_MEDIA_TYPE } from "@nylorun/widget/mcp-app";
-import type { Browser, Frame, Page } from "playwright-core";
+import type { Frame, Page } from "playwright-core";
 
 import { event } from "./bar.ts";
 import { bundle } from "./bundle.ts";
@@ -57,23 +57,17 @@ interface HostGlobals {
   show(options: { readonly context: unknown; readonly serverTools: boolean }): Promise<{ readonly name: string }>;
 }
 
-let browser: Browser;
-let site: Site;
-before(async () => {
-  browser = await launchChromium();
-  site = await Site.open({
-    "/": {
-      body: `<!doctype html><title>Host</title><body style="margin:0"><iframe sandbox="allow-scripts" style="border:0;width:100%;height:0"></iframe><script src="/host.js"></script>`,
-      headers: { "content-security-policy": POLICY },
-    },
-    "/sandboxed": `<!doctype html><title>Sandbox</title><iframe sandbox="allow-scripts" src="/" width="600" height="400"></iframe>`,
-    "/host.js": `const VIEW = ${JSON.stringify(MCP_APP_HTML)};\n${HOST}`,
-  });
+const browser = await launchChromium();
+after(async () => await browser.close());
+const site = await Site.open({
+  "/": {
+    body: `<!doctype html><title>Host</title><body style="margin:0"><iframe sandbox="allow-scripts" style="border:0;width:100%;height:0"></iframe><script src="/host.js"></script>`,
+    headers: { "content-security-policy": POLICY },
+  },
+  "/sandboxed": `<!doctype html><title>Sandbox</title><iframe sandbox="allow-scripts" src="/" width="600" height="400"></iframe>`,
+  "/host.js": `const VIEW = ${JSON.stringify(MCP_APP_HTML)};\n${HOST}`,
 });
-after(async () => {
-  await browser.close();
-  await site[Symbol.asyncDispose]();
-});
+after(async () => await site[Symbol.asyncDispose]());
 
 async function open(
   options: { readonly context?: unknown; readonly serverTools?: boolean; readonly path?: string } = {},

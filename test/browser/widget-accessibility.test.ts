@@ -1,18 +1,14 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
 import type { ProgressEvent } from "@nylorun/protocol";
-import type { Browser } from "playwright-core";
 
 import { accessibilityTree, axeFindings } from "./accessibility.ts";
 import { Bar, event } from "./bar.ts";
 import { launchChromium } from "./chromium.ts";
 
-let browser: Browser;
-before(async () => {
-  // As if a screen reader were there: the tree is then kept for what is out of sight as well.
-  browser = await launchChromium({ args: ["--force-renderer-accessibility"] });
-});
+// As if a screen reader were there: the tree is then kept for what is out of sight as well.
+const browser = await launchChromium({ args: ["--force-renderer-accessibility"] });
 after(async () => await browser.close());
 
 const ID = "claude:summarize-report";

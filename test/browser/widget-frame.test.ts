@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
 import { frameHtml } from "@nylorun/widget/frame";
-import type { Browser, Frame, Page } from "playwright-core";
+import type { Frame, Page } from "playwright-core";
 
 import { event } from "./bar.ts";
 import { launchChromium } from "./chromium.ts";
@@ -12,10 +12,7 @@ import { Site, TEST_HOSTS } from "./site.ts";
 const read = async (path: string) => await readFile(new URL(path, import.meta.url), "utf8");
 const HOST = await read("../../packages/widget/src/generated/frame-host.js");
 
-let browser: Browser;
-before(async () => {
-  browser = await launchChromium({ args: TEST_HOSTS });
-});
+const browser = await launchChromium({ args: TEST_HOSTS });
 after(async () => await browser.close());
 
 /** A page that embeds the frame, sends it hello and an event by hand, and keeps what it is answered. */

@@ -1,20 +1,17 @@
 /** The element in pages that are strict, hostile, slow, or made on a server. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
 import { markup } from "@nylorun/widget/markup";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 
 import { Bar, event, WIDGET } from "./bar.ts";
 import { bundle } from "./bundle.ts";
 import { launchChromium } from "./chromium.ts";
 import { Site } from "./site.ts";
 
-let browser: Browser;
-before(async () => {
-  browser = await launchChromium();
-});
+const browser = await launchChromium();
 after(async () => await browser.close());
 
 const STRICT = {

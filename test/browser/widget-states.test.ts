@@ -1,17 +1,13 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
 import type { ProgressEvent } from "@nylorun/protocol";
-import type { Browser } from "playwright-core";
 
 import { Bar, event } from "./bar.ts";
 import type { Seen } from "./bar.ts";
 import { launchChromium } from "./chromium.ts";
 
-let browser: Browser;
-before(async () => {
-  browser = await launchChromium();
-});
+const browser = await launchChromium();
 after(async () => await browser.close());
 
 /** What the seed's rendering guidance asks for, and what it leaves open, state by state. */
