@@ -9,18 +9,9 @@ import { Hono } from "hono";
 
 import type { Authenticate } from "../access/api-keys.ts";
 import { jsonText, refuse } from "./answer.ts";
-import { readBody } from "./body.ts";
 import { createEventStream, withSubject } from "./event-stream.ts";
-import {
-  badLimit,
-  badReport,
-  bodyLost,
-  noSubject,
-  notJson,
-  notJsonType,
-  tooLarge,
-  unauthenticated,
-} from "./refusals.ts";
+import { readJson } from "./json-body.ts";
+import { badLimit, badReport, noSubject, unauthenticated } from "./refusals.ts";
 
 /** What the routes need of the Runtime's progress. */
 export interface Progress {
@@ -74,18 +65,10 @@ export function createProgressRoutes({ progress, authenticate, bodyBytes, stoppi
       const principal = await authenticate(request);
       if (principal === undefined) return refuse(unauthenticated);
       if (principal.role !== "subject") return refuse(noSubject);
-      if (!/^application\/json *(;|$)/i.test(request.headers.get("content-type") ?? "")) return refuse(notJsonType);
-      const body = await readBody(request, bodyBytes);
-      if (body === "too large") return refuse(tooLarge(bodyBytes));
-      if (body === "lost") return refuse(bodyLost);
-      let report: unknown;
+      const body = await readJson(request, bodyBytes);
+      if ("refusal" in body) return refuse(body.refusal);
       try {
-        report = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
-      } catch {
-        return refuse(notJson);
-      }
-      try {
-        const { event, persisted } = await progress.report(principal.subject, report);
+        const { event, persisted } = await progress.report(principal.subject, body.value);
         return jsonText(JSON.stringify({ ...event, complete: isComplete(event), persisted }));
       } catch (error) {
         if (error instanceof ReportError) return refuse(badReport(error));

@@ -46,7 +46,7 @@ await agent({ name: "test" })
       });
     }
     await delay(300);
-    for (let tries = 0; text === "cancel" && !canceled.has(sessionId) && tries < 500; tries++) await delay(10);
+    if (text === "cancel") for (let tries = 0; !canceled.has(sessionId) && tries < 500; tries++) await delay(10);
     if (canceled.has(sessionId)) return { stopReason: "cancelled" };
     await plan("completed", "completed", "completed");
     return { stopReason: "end_turn" };

@@ -182,10 +182,7 @@ describe("nylorun run", () => {
 describe("Percent in what a command prints", () => {
   const read = (...chunks: string[]): number | undefined => {
     const reader = new OutputPercent();
-    return chunks
-      .map((chunk) => reader.push(Buffer.from(chunk)))
-      .filter((found) => found !== undefined)
-      .at(-1);
+    return chunks.map((chunk) => reader.push(Buffer.from(chunk))).findLast((found) => found !== undefined);
   };
 
   it("is progress where a line is rewritten, begins with it, or ends with it in brackets", () => {
