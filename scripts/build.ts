@@ -7,6 +7,7 @@
  *
  *     npm run build                       into packages/<name>/dist
  *     npm run build -- --out FOLDER       into FOLDER/<name>
+ *     npm run build -- widget             that one, and those of ours that it needs
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -52,6 +53,21 @@ function packagesInOrder(out: string | undefined): Package[] {
     ordered.push(...waiting.splice(index, 1));
   }
   return ordered;
+}
+
+/** The named packages (their folders' names), and those that they depend on. */
+function neededFor(names: readonly string[], packages: readonly Package[]): Package[] {
+  const unknown = names.find((name) => packages.every(({ source }) => basename(source) !== name));
+  if (unknown !== undefined) {
+    const known = packages.map(({ source }) => basename(source)).join(", ");
+    throw new BuildError(`there is no package "${unknown}" to build; there are ${known}`);
+  }
+  const needed = new Set<Package>();
+  // Backwards, those that are needed come after those that need them.
+  for (const one of packages.toReversed()) {
+    if (names.includes(basename(one.source)) || [...needed].some((other) => dependsOn(other, one))) needed.add(one);
+  }
+  return packages.filter((one) => needed.has(one));
 }
 
 const nameOf = ({ manifest }: Package): string => manifest.name;
@@ -168,10 +184,11 @@ function checkFolder({ out, manifest }: Package): void {
 }
 
 function main(): void {
-  const { values } = parseArgs({ options: { out: { type: "string" } } });
+  const { values, positionals } = parseArgs({ options: { out: { type: "string" } }, allowPositionals: true });
   const from = process.env["INIT_CWD"] ?? process.cwd();
   const built: Package[] = [];
-  for (const one of packagesInOrder(values.out === undefined ? undefined : resolve(from, values.out))) {
+  const packages = packagesInOrder(values.out === undefined ? undefined : resolve(from, values.out));
+  for (const one of positionals.length === 0 ? packages : neededFor(positionals, packages)) {
     build(one, built);
     built.push(one);
     process.stdout.write(`${nameOf(one)}@${one.manifest.version} -> ${one.out}\n`);
