@@ -11,6 +11,7 @@ import { isOutcomeUnknown, recordedError, resultOf } from "./json.ts";
 import type { Entropy } from "./ports.ts";
 import type { OpenWait } from "./record.ts";
 import type { Run } from "./run.ts";
+import { beginAttempt, endAttempt } from "./trace.ts";
 
 /** How often an idempotent effect is tried in all, and how long it waits in between: doubling, up to the longest. */
 const attemptLimit = 10;
@@ -144,11 +145,12 @@ export class EffectRunner {
       this.running--;
       return this.#run.pump();
     }
+    const span = beginAttempt(ports, started, { attempt, parent: this.#run.span });
     let result: EffectResult | undefined;
     let why: EffectLost["why"] = "unknown";
     try {
       const context = { effect: true, rejected: (error: unknown) => this.#run.rejected(error) };
-      const outcome = ports.asyncContext.run(context, () => invoke(run, effect));
+      const outcome = ports.asyncContext.run(context, () => span.within(() => invoke(run, effect)));
       outcome.catch(() => undefined);
       result = await Promise.race([outcome.then(resultOf), limit.passed]);
       if (result === undefined) {
@@ -164,6 +166,7 @@ export class EffectRunner {
       else if (!isOutcomeUnknown(error)) result = { error: recordedError(error) };
     }
     limit.stop();
+    endAttempt(span, result, why);
     this.running--;
     if (result !== undefined) return this.#outcome(at, result, usage);
     // What is not ours any more is concluded by whoever has it now, or was when it was cancelled.

@@ -13,6 +13,7 @@ import type { EngineOptions, EnginePorts } from "./ports.ts";
 import type { TurnKey, TurnRecord } from "./record.ts";
 import { Runner } from "./runner.ts";
 import { systemTimers } from "./timers.ts";
+import { noTracer, traceWaits } from "./trace.ts";
 import { advance, advanceEnded, ended, released, stateOf } from "./view.ts";
 import type { Ending } from "./view.ts";
 
@@ -93,7 +94,7 @@ export interface Engine extends AsyncDisposable {
 }
 
 export function createEngine(given: EngineOptions): Engine {
-  const options: EnginePorts = { timers: systemTimers, ...given };
+  const options: EnginePorts = { timers: systemTimers, tracer: noTracer, ...given };
   const { store, signal, taskIds, limits, agents, timers } = options;
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   const runner = new Runner(options, byId);
@@ -117,6 +118,7 @@ export function createEngine(given: EngineOptions): Engine {
       const decided = await decide(current);
       if (decided === undefined) return current;
       const committed = await store.commit({ ...decided, key: current, length: current.length });
+      if (committed.kind === "committed") traceWaits(options, current, decided);
       current = await store.loadTurn(current);
       if (committed.kind === "committed") return current;
     }

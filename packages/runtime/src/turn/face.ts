@@ -124,11 +124,12 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
 
     sleep(duration, options = {}): Promise<void> {
       outside("sleep()");
-      const until = duration instanceof Date ? duration.getTime() : ports.store.now() + duration;
+      const at = ports.store.now();
+      const until = duration instanceof Date ? duration.getTime() : at + duration;
       if (!Number.isFinite(until) || (typeof duration === "number" && duration < 0)) {
         throw invalid("turn.sleep takes milliseconds from 0, or a Date.");
       }
-      return wait({ kind: "sleep", until, ...keyOf(options) }, options);
+      return wait({ kind: "sleep", at, until, ...keyOf(options) }, options);
     },
 
     now() {

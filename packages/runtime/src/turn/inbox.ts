@@ -20,6 +20,7 @@ import type { Entry, InteractionOpened } from "./journal.ts";
 import type { EnginePorts } from "./ports.ts";
 import type { Said, StoredMessage, TurnKey, TurnRecord } from "./record.ts";
 import type { Runner } from "./runner.ts";
+import { traceWaits } from "./trace.ts";
 import { advance, interactionOf, replied, stateOf } from "./view.ts";
 
 /** Plain replies to an approval or a connection that are kept. */
@@ -115,6 +116,7 @@ export class Inbox {
         from: ["waiting"],
         message: { key: messageKey(incoming, turn.contextId), contentHash, dedupeMs: limits.messageDedupeMs },
       });
+      if (committed.kind === "committed") traceWaits(this.#options, turn, { ...change, cause: incoming.traceparent });
       if (committed.kind === "committed" || committed.kind === "duplicate") return this.#load(turn);
       if (committed.kind === "reused") throw messageIdReused();
       // Somebody was faster: it is judged by what there is now.

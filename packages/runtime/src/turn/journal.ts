@@ -75,6 +75,7 @@ export interface InteractionOpened extends Call {
 
 export interface SleepStarted extends Call {
   readonly kind: "sleep";
+  readonly at: number;
   readonly until: number;
 }
 

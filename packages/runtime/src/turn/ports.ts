@@ -43,6 +43,44 @@ export interface AsyncContext<Value> {
   get(): Value | undefined;
 }
 
+/**
+ * Says how long what took, as spans of the trace that a turn belongs to. It is told ids, names and kinds; never what callers, agents
+ * or effects said or gave (I10).
+ */
+export interface Tracer {
+  begin(span: SpanBegin): Span;
+}
+
+export interface SpanBegin {
+  readonly name: string;
+  readonly kind: "internal" | "server";
+  /** W3C traceparent of what it is part of; undefined: it begins a trace. */
+  readonly parent: string | undefined;
+  readonly attributes: SpanAttributes;
+  /** Traceparent of what else brought it about. */
+  readonly link?: string | undefined;
+  /** When it began, in milliseconds since 1970. Default: now. */
+  readonly at?: number;
+}
+
+export interface SpanEnd {
+  readonly attributes?: SpanAttributes;
+  /** It failed: the kind of error. */
+  readonly error?: string | undefined;
+  /** When it ended, in milliseconds since 1970. Default: now. */
+  readonly at?: number;
+}
+
+export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
+
+export interface Span {
+  /** For what is part of it; undefined when nothing is traced. */
+  readonly traceparent: string | undefined;
+  /** Runs code as a part of it, through every `await`: spans that an author's own libraries make are below it. */
+  within<Result>(code: () => Result): Result;
+  end(end?: SpanEnd): void;
+}
+
 export interface EngineOptions {
   readonly store: Store;
   readonly signal: Signal;
@@ -56,6 +94,8 @@ export interface EngineOptions {
   readonly misfit: (schema: object, value: unknown) => string | undefined;
   /** Default: the system's. */
   readonly timers?: Timers;
+  /** Default: none. */
+  readonly tracer?: Tracer;
 }
 
 /** The options, resolved. */

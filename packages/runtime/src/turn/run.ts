@@ -18,10 +18,11 @@ import { createTurn } from "./face.ts";
 import { callName, isStart, standing, unfinished } from "./journal.ts";
 import type { Completion, EffectEnded, Entry, Start } from "./journal.ts";
 import { resultOf } from "./json.ts";
-import type { EnginePorts, Running } from "./ports.ts";
+import type { EnginePorts, Running, Span } from "./ports.ts";
 import type { Claim, Said, TurnRecord, TurnView } from "./record.ts";
 import { Replay } from "./replay.ts";
 import { pause } from "./timers.ts";
+import { beginRun, endRun, traceWaits } from "./trace.ts";
 import { advance, advanceEnded, dueAt, ended, held, said, stateOf } from "./view.ts";
 import type { Ending } from "./view.ts";
 
@@ -73,6 +74,7 @@ export class Run implements Running {
   leaseUntil: number;
   readonly agent: Agent;
   readonly ports: EnginePorts;
+  readonly span: Span;
   /** Earlier turns of the context. Set before the start. */
   earlier: readonly EarlierTurn[] = [];
   readonly #epoch: number;
@@ -126,6 +128,7 @@ export class Run implements Running {
     this.#epoch = claim.epoch;
     this.#now = claim.turn.createdAt;
     this.#record = claim.turn;
+    this.span = beginRun(ports, agent, claim);
     this.#load(claim.journal);
     this.#effects = new EffectRunner(this);
   }
@@ -208,7 +211,7 @@ export class Run implements Running {
     const turn = createTurn(this, this.#effects);
     this.#step(() => {
       this.#invoked = true;
-      const done = ports.asyncContext.run(this, () => invoke(agent, turn));
+      const done = ports.asyncContext.run(this, () => this.span.within(() => invoke(agent, turn)));
       void done.then(
         (returned) => this.#finish({ returned }),
         (threw: unknown) => this.#finish({ threw }),
@@ -630,6 +633,7 @@ export class Run implements Running {
     this.#stopWakeTimer?.();
     this.#stopGraceTimer?.();
     this.#clearStall();
+    endRun(this.span, this.#record, this.#result);
     this.#end.resolve(end);
   }
 
@@ -761,6 +765,7 @@ export class Run implements Running {
           continue;
         }
         if (result.kind === "committed") {
+          traceWaits(this.ports, this.#record, { view, entries });
           this.#record = { ...this.#record, length: result.length, view, state: nextState };
           if (shown !== undefined) this.#snapshotWritten(shown);
           for (const { entry, written } of waiting) {
