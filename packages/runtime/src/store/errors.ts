@@ -16,5 +16,7 @@ export type StoreErrorCode =
   | "store.broken"
   /** A write failed: nothing of its batch is stored. */
   | "store.failed"
+  /** The disk is full: nothing is taken until it has room again. */
+  | "store.full"
   /** The store was closed. */
   | "store.closed";

@@ -9,6 +9,34 @@ import type { TaskState, TurnState } from "@nylorun/protocol";
 import type { Entry } from "../turn/journal.ts";
 import type { Claim, StoredMessage, TurnKey, TurnRecord, TurnView } from "../turn/record.ts";
 
+/** What one subject may have. Nothing of it is taken from others: a subject that reaches a limit is told so. */
+export interface SubjectLimits {
+  /** Turns that have not begun: they wait for an earlier turn of their context, or for a node. */
+  readonly queued: number;
+  /** Of messages, views and journals. */
+  readonly bytes: number;
+}
+
+/** What a node that claims has room for, and how it is shared between subjects: see {@link hasShare}. */
+export interface Share {
+  /** How many more turns the node may run. */
+  readonly room: number;
+  /** How many turns of one subject may run on the node at most. */
+  readonly most: number;
+  /** How many turns of each subject it runs. */
+  readonly running: ReadonlyMap<string, number>;
+}
+
+/**
+ * Whether a node may run one more turn of a subject: while it has fewer than three times what is free. So whoever comes next finds
+ * room, however long the turns of those before take; and one subject that is alone has three quarters of the node.
+ *
+ * @param has Turns of the subject that the node runs.
+ */
+export function hasShare(has: number, room: number, most: number): boolean {
+  return room > 0 && has < Math.min(most, Math.max(1, 3 * room));
+}
+
 /** A turn that so many processes died with runs alone: one more, and nothing else can have been the cause (E17). */
 export const suspectDeaths = 2;
 
@@ -23,10 +51,15 @@ export interface Store extends AsyncDisposable {
   findMessage(key: MessageKey): Promise<Seen | undefined>;
 
   /**
-   * Claims up to `limit` contexts that are due, oldest first, for `leaseMs`. Counts a death for each whose lease a node did not
+   * Claims up to `limit` contexts that are due for `leaseMs`: of each subject in its turn, the oldest first. Counts a death for each whose lease a node did not
    * live to renew; passes over suspects: those whose active turn has {@link suspectDeaths} or more (E17).
    */
-  claimDue(options: { readonly limit: number; readonly leaseMs: number }): Promise<readonly Claim[]>;
+  claimDue(options: {
+    readonly limit: number;
+    readonly leaseMs: number;
+    /** Default: whoever is due may have all. */
+    readonly share?: Share;
+  }): Promise<readonly Claim[]>;
 
   /** Claims the oldest suspect that is due: for a node that runs nothing else. */
   claimSuspect(options: { readonly leaseMs: number }): Promise<Claim | undefined>;
@@ -43,8 +76,12 @@ export interface Store extends AsyncDisposable {
   /** The function of a turn that somebody else ended has settled (E16): its context goes on. */
   drained(key: TurnKey): Promise<void>;
 
-  /** When there is something to claim next, and whether a suspect waits for a node to itself now. */
-  nextDue(): Promise<{ readonly at: number | undefined; readonly suspect: boolean }>;
+  /**
+   * When there is something to claim next, and whether a suspect waits for a node to itself now.
+   *
+   * @param after Leaves out what has been due at this moment, and waits for room.
+   */
+  nextDue(after?: number): Promise<{ readonly at: number | undefined; readonly suspect: boolean }>;
 
   loadTurn(key: TurnKey): Promise<TurnRecord | undefined>;
   /** Entries from the `from`th on (from 0). */
@@ -98,6 +135,8 @@ export interface Accept {
   readonly queueDepth: number;
   /** Milliseconds for which the message id is remembered; 0: not at all. */
   readonly dedupeMs: number;
+  /** Of the subject. Default: none. */
+  readonly limits?: SubjectLimits;
   /** Claim the context at once if it is idle: saves the way through `claimDue`. */
   readonly claim: { readonly leaseMs: number } | undefined;
 }
@@ -109,7 +148,10 @@ export type Accepted =
   /** The message id was used before, with other content. */
   | { readonly kind: "reused" }
   | { readonly kind: "busy" }
-  | { readonly kind: "queueFull" };
+  | { readonly kind: "queueFull" }
+  /** The subject's limit of turns that wait, or of bytes. */
+  | { readonly kind: "subjectQueueFull" }
+  | { readonly kind: "subjectFull" };
 
 export interface Commit {
   readonly key: TurnKey;

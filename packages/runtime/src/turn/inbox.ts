@@ -49,7 +49,7 @@ export class Inbox {
 
   async #begin(incoming: Incoming, message: StoredMessage, contentHash: string): Promise<TurnRecord> {
     const { store, limits } = this.#options;
-    const fill = this.#runner.reserve();
+    const fill = this.#runner.reserve(incoming.subject);
     let accepted: Accepted | undefined;
     try {
       accepted = await store.accept({
@@ -60,6 +60,10 @@ export class Inbox {
         traceparent: incoming.traceparent ?? this.#newTrace(),
         whenBusy: incoming.message.metadata?.["delivery"] === "reject" ? "reject" : "queue",
         queueDepth: limits.contextQueueDepth,
+        limits: {
+          queued: limits.subjectQueuedTurns ?? Number.MAX_SAFE_INTEGER,
+          bytes: limits.subjectStoredBytes ?? Number.MAX_SAFE_INTEGER,
+        },
         dedupeMs: limits.messageDedupeMs,
         claim: fill && { leaseMs: limits.leaseMs },
       });
@@ -81,6 +85,16 @@ export class Inbox {
         throw unsupportedOperation(`${limits.contextQueueDepth} messages wait in this context; send it again later.`, {
           reason: "CONTEXT_QUEUE_FULL",
         });
+      case "subjectQueueFull":
+        throw unsupportedOperation(
+          `${limits.subjectQueuedTurns} of your messages wait to be begun; send it again when some have ended.`,
+          { reason: "SUBJECT_QUEUE_FULL" },
+        );
+      case "subjectFull":
+        throw unsupportedOperation(
+          `Your tasks fill the ${limits.subjectStoredBytes} bytes that are yours; ask the operator to delete some.`,
+          { reason: "SUBJECT_STORAGE_FULL" },
+        );
     }
   }
 

@@ -11,6 +11,10 @@ export interface EngineLimits {
   readonly messageDedupeMs: number;
   readonly contextQueueDepth: number;
   readonly maxRunningTurns: number;
+  /** Of one subject. Default: none. */
+  readonly subjectRunningTurns?: number;
+  readonly subjectQueuedTurns?: number;
+  readonly subjectStoredBytes?: number;
   readonly turnTimeoutMs: number;
   readonly cancelGraceMs: number;
   readonly leaseMs: number;

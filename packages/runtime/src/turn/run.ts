@@ -39,6 +39,8 @@ export interface RunOptions {
   readonly claim: Claim;
   readonly agent: Agent;
   readonly ports: EnginePorts;
+  /** Whether the next turn of the context, if there is one, may be run at once: nobody else waits. */
+  readonly goesOn: () => boolean;
 }
 
 /** How long a write that failed waits before it is tried again: doubling, up to the longest. */
@@ -78,6 +80,7 @@ export class Run implements Running {
   /** Earlier turns of the context. Set before the start. */
   earlier: readonly EarlierTurn[] = [];
   readonly #epoch: number;
+  readonly #goesOn: () => boolean;
   readonly budget = new Budget();
   readonly #replay = new Replay();
   readonly #abort = new AbortController();
@@ -121,7 +124,8 @@ export class Run implements Running {
   #stopTimeout: (() => void) | undefined;
   #unlisten: (() => void) | undefined;
 
-  constructor({ claim, agent, ports }: RunOptions) {
+  constructor({ claim, agent, ports, goesOn }: RunOptions) {
+    this.#goesOn = goesOn;
     this.agent = agent;
     this.ports = ports;
     this.leaseUntil = ports.timers.now() + ports.limits.leaseMs;
@@ -509,7 +513,7 @@ export class Run implements Running {
     const entries = withdrawn.map((entry) => ({ entry }));
     const result = await this.#commit(
       entries,
-      { do: "end", claim: { leaseMs } },
+      { do: "end", ...(this.#goesOn() && { claim: { leaseMs } }) },
       (view) => ended(view, ending),
       ending.state,
     );

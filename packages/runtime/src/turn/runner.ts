@@ -5,7 +5,7 @@
 import type { Agent, EarlierTurn } from "@nylorun/agents";
 import { taskStateOf } from "@nylorun/protocol";
 
-import { suspectDeaths } from "../store/store.ts";
+import { hasShare, suspectDeaths } from "../store/store.ts";
 import type { EnginePorts } from "./ports.ts";
 import type { Claim, TurnRecord } from "./record.ts";
 import { Run } from "./run.ts";
@@ -19,19 +19,21 @@ const earlierLimit = 100;
 const claimLimit = 32;
 /** Due times are looked up at least this often, should a signal be lost (I9). */
 const longestNapMs = 30_000;
-/** How long a claim that failed waits before it is tried again. */
+/** How long a claim that failed, or that left somebody for want of room, waits before it is tried again. */
 const retryMs = 1000;
 
 export class Runner {
   readonly #options: EnginePorts;
   readonly #agents: ReadonlyMap<string, Agent>;
   readonly #runs = new Set<Run>();
+  /** Turns of each subject that run here, or are about to. */
+  readonly #running = new Map<string, number>();
   /** Claims that are being made: they will need a place. */
   #reserved = 0;
   /** A turn that may kill the process waits until nothing else runs, and nothing else begins meanwhile. */
   #alone = false;
   #claiming = false;
-  /** Due contexts were left for want of room: whoever ends makes some. */
+  /** Due contexts were left for want of room: whoever ends makes some, and nobody is served before them. */
   #left = false;
   #claimAgain = false;
   #state: "new" | "started" | "stopped" = "new";
@@ -69,14 +71,28 @@ export class Runner {
     await Promise.all([...this.#runs].map((run) => run.stop()));
   }
 
-  /** A place for one more turn, which the caller of `accept` fills with a claim, or gives back with undefined. */
-  reserve(): ((claim: Claim | undefined) => void) | undefined {
-    if (this.#state !== "started" || this.#alone || this.#room() === 0) return undefined;
+  /** A place for one more turn of a subject, which the caller of `accept` fills with a claim, or gives back with undefined. */
+  reserve(subject: string): ((claim: Claim | undefined) => void) | undefined {
+    if (this.#state !== "started" || this.#alone || this.#left) return undefined;
+    if (!hasShare(this.#running.get(subject) ?? 0, this.#room(), this.#most)) return undefined;
     this.#reserved++;
+    this.#count(subject, 1);
     return (claim) => {
       this.#reserved--;
+      this.#count(subject, -1);
       if (claim !== undefined) void this.#run(claim);
+      else if (this.#left) this.#claimSoon();
     };
+  }
+
+  get #most(): number {
+    return this.#options.limits.subjectRunningTurns ?? Number.MAX_SAFE_INTEGER;
+  }
+
+  #count(subject: string, by: number): void {
+    const count = (this.#running.get(subject) ?? 0) + by;
+    if (count === 0) this.#running.delete(subject);
+    else this.#running.set(subject, count);
   }
 
   #room(): number {
@@ -105,8 +121,11 @@ export class Runner {
     try {
       for (;;) {
         const busy = this.#runs.size + this.#reserved > 0;
-        this.#left = this.#room() === 0 || (this.#alone && busy);
-        if (this.#state !== "started" || this.#left) return;
+        if (this.#state !== "started") return;
+        if (this.#room() === 0 || (this.#alone && busy)) {
+          this.#left = true;
+          return;
+        }
         if (this.#alone) {
           const suspect = await this.#claimed(1, store.claimSuspect({ leaseMs }));
           if (suspect !== undefined) {
@@ -118,8 +137,10 @@ export class Runner {
           }
           this.#alone = false;
         }
-        const limit = Math.min(claimLimit, this.#room());
-        const claims = await this.#claimed(limit, store.claimDue({ limit, leaseMs }));
+        const room = this.#room();
+        const limit = Math.min(claimLimit, room);
+        const share = { room, most: this.#most, running: this.#running };
+        const claims = await this.#claimed(limit, store.claimDue({ limit, leaseMs, share }));
         for (const claim of claims) void this.#run(claim);
         if (claims.length === limit) continue;
         const { at, suspect } = await store.nextDue();
@@ -128,7 +149,13 @@ export class Runner {
           this.#alone = true;
           continue;
         }
-        return this.#napFor(at === undefined ? longestNapMs : Math.min(Math.max(at - store.now(), 0), longestNapMs));
+        const now = store.now();
+        // Whose turn it would be has had its share. What comes to be due later is not kept waiting by them.
+        this.#left = at !== undefined && at <= now;
+        const next = this.#left ? (await store.nextDue(now)).at : at;
+        return this.#napFor(
+          Math.min(Math.max((next ?? now + longestNapMs) - now, 0), this.#left ? retryMs : longestNapMs),
+        );
       }
     } catch (error) {
       log.error({ error }, "Due turns could not be claimed; trying again.");
@@ -153,10 +180,15 @@ export class Runner {
 
   /** Never rejects. */
   async #run(claim: Claim): Promise<void> {
+    const { subject } = claim.turn;
+    this.#count(subject, 1);
     try {
       await this.#start(claim);
     } catch (error) {
       this.#options.log.error({ error }, "A turn could not be run.");
+    } finally {
+      this.#count(subject, -1);
+      if (this.#left) this.#claimSoon();
     }
   }
 
@@ -177,7 +209,7 @@ export class Runner {
     if (this.#state !== "started") return this.#letGo(claim);
     if (deaths === suspectDeaths)
       log.warn({ agent: agent.id, task: taskIds.encode(claim.turn) }, "A turn that processes died with runs alone.");
-    const run = new Run({ claim, agent, ports: this.#options });
+    const run = new Run({ claim, agent, ports: this.#options, goesOn: () => !this.#left });
     this.#runs.add(run);
     try {
       if (!claim.first) {
@@ -187,8 +219,6 @@ export class Runner {
       await this.#over(run, await run.start());
     } finally {
       this.#runs.delete(run);
-
-      if (this.#left) this.#claimSoon();
     }
   }
 

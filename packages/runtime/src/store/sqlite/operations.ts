@@ -6,9 +6,12 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import type { TurnState, WaitKind } from "@nylorun/protocol";
 
-import { suspectDeaths } from "../store.ts";
-import { statements } from "./statements.ts";
+import type { Share, SubjectLimits } from "../store.ts";
+import { Schedule } from "./schedule.ts";
+import type { ClaimRow, ContextRow } from "./schedule.ts";
+import { prepare, terminal } from "./statements.ts";
 import { statusOf } from "./status.ts";
+import { Tallies } from "./tallies.ts";
 
 export interface AcceptArgs {
   readonly subject: string;
@@ -25,6 +28,8 @@ export interface AcceptArgs {
   readonly traceparent: string;
   readonly reject: boolean;
   readonly queueDepth: number;
+  /** Of the subject: see `Accept.limits`. */
+  readonly limits: SubjectLimits;
   readonly node: string;
   /** 0: not claimed. */
   readonly leaseMs: number;
@@ -37,12 +42,13 @@ export type AcceptResult =
       readonly context: number;
       readonly turn: number;
       readonly state: "running" | "queued";
+      readonly statusAt: number;
       readonly newContext: boolean;
       /** 0: not claimed. */
       readonly epoch: number;
     }
   | { readonly kind: "duplicate"; readonly context: number; readonly turn: number }
-  | { readonly kind: "reused" | "busy" | "queueFull" };
+  | { readonly kind: "reused" | "busy" | "queueFull" | "subjectQueueFull" | "subjectFull" };
 
 export interface CommitArgs {
   readonly context: number;
@@ -75,26 +81,62 @@ export type CommitResult =
   | { readonly kind: "fenced"; readonly state: TurnState }
   | { readonly kind: "duplicate" | "reused" };
 
-export interface ClaimRow {
-  readonly context: number;
-  readonly turn: number;
-  readonly epoch: number;
-}
+const sql = {
+  // Turns may be erased before their messages are forgotten: then nobody has seen those.
+  findMessage: `
+    SELECT context, turn, content_hash FROM messages m
+    WHERE digest = ? AND forget_at > ? AND EXISTS (SELECT 1 FROM turns t WHERE t.turn = m.turn)`,
+  addMessage: "INSERT INTO messages (digest, context, turn, content_hash, forget_at) VALUES (?, ?, ?, ?, ?)",
 
-const terminal: ReadonlySet<TurnState> = new Set<TurnState>(["completed", "failed", "rejected", "canceled"]);
+  addSubject: "INSERT INTO subjects (name) VALUES (?) ON CONFLICT DO NOTHING",
+  addScope: "INSERT INTO scopes (subject, agent) SELECT subject, ? FROM subjects WHERE name = ? ON CONFLICT DO NOTHING",
+  findScope: `
+    SELECT s.scope, s.subject FROM scopes s JOIN subjects USING (subject) WHERE subjects.name = ? AND s.agent = ?`,
+  findContext: `
+    SELECT context, subject, active, queued, epoch, runner, ready_at FROM contexts WHERE scope = ? AND name = ?`,
+
+  addTurn: `
+    INSERT INTO turns
+      (turn, context, scope, state, status, status_at, created_at, agent_version, traceparent, message, extension_data)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  findForCommit: `
+    SELECT t.scope, t.state, t.status, t.length, t.status_at, t.deaths, octet_length(t.view) AS view_bytes,
+      c.context, c.subject, c.active, c.epoch, c.runner, c.ready_at
+    FROM turns t JOIN contexts c ON c.context = t.context
+    WHERE t.turn = ? AND t.context = ?`,
+  changeTurn: `
+    UPDATE turns
+    SET state = ?, status = ?, status_at = ?, length = ?, view = coalesce(?, view), troubled = coalesce(?, troubled), deaths = ?
+    WHERE turn = ?`,
+  findWaitsFor: "SELECT view ->> 'waitsFor' AS waitsFor FROM turns WHERE turn = ?",
+  addEntry: "INSERT INTO journal (context, turn, seq, kind, body, at) VALUES (?, ?, ?, ?, ?, ?)",
+
+  addKey: "INSERT INTO api_keys (hash, role, subject, created_at) VALUES (?, ?, ?, ?)",
+  revokeKey: "UPDATE api_keys SET revoked_at = ? WHERE key = ? AND revoked_at IS NULL",
+  addSecret: "INSERT INTO secrets (name, value, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+  findSecret: "SELECT value FROM secrets WHERE name = ?",
+  findCounter: "SELECT value FROM counters WHERE name = ?",
+  setCounter: "UPDATE counters SET value = ? WHERE name = ?",
+} as const;
+
+/** Of a turn that has just begun: `{}`. */
+const emptyViewBytes = 2;
 
 /** Turns that a retry may revive are found by these; how many keys one reservation gives out. */
 const reservation = 4096;
 
 export class Operations {
-  readonly #sql: Record<keyof typeof statements, StatementSync>;
-  readonly #scopes = new Map<string, number>();
+  readonly #sql: Record<keyof typeof sql, StatementSync>;
+  readonly #tallies: Tallies;
+  readonly #schedule: Schedule;
+  readonly #scopes = new Map<string, ScopeRow>();
   readonly #next: Record<"context" | "turn", number>;
   readonly #reserved: Record<"context" | "turn", number>;
 
   constructor(database: DatabaseSync) {
-    const prepared = Object.entries(statements).map(([name, sql]) => [name, database.prepare(sql)]);
-    this.#sql = Object.fromEntries(prepared) as Record<keyof typeof statements, StatementSync>;
+    this.#sql = prepare(database, sql);
+    this.#tallies = new Tallies(database);
+    this.#schedule = new Schedule(database, this.#tallies);
     this.#reserved = { context: this.#counter("context"), turn: this.#counter("turn") };
     this.#next = { context: this.#reserved.context + 1, turn: this.#reserved.turn + 1 };
   }
@@ -109,9 +151,26 @@ export class Operations {
     }
   }
 
-  /** What was rolled back may be remembered here; nothing of it may be used. */
+  /** An operation is done; another one follows, or the end of the batch. */
+  keep(): void {
+    this.#tallies.keep();
+  }
+
+  /** An operation is undone. What it made may be remembered here; nothing of it may be used. */
+  undo(): void {
+    this.#scopes.clear();
+    this.#tallies.undo();
+  }
+
+  /** Writes what the batch has added up, before it commits. */
+  finish(): void {
+    this.#tallies.write();
+  }
+
+  /** The whole batch is undone. */
   forget(): void {
     this.#scopes.clear();
+    this.#tallies.forget();
   }
 
   accept(args: AcceptArgs): AcceptResult {
@@ -125,91 +184,64 @@ export class Operations {
         return { kind: "duplicate", context: seen.context, turn: seen.turn };
       }
     }
-    const scope = this.#scope(args.subject, args.agent);
+    const { scope, subject } = this.#scope(args.subject, args.agent);
     const known =
       args.name === null
         ? undefined
-        : (this.#sql.findContext.get(scope, args.name) as
-            | { context: number; active: number | null; queued: number; epoch: number }
-            | undefined);
+        : (this.#sql.findContext.get(scope, args.name) as (ContextRow & { readonly queued: number }) | undefined);
     const busy = known !== undefined && known.active !== null;
     if (busy && args.reject) return { kind: "busy" };
     if (busy && known.queued >= args.queueDepth) return { kind: "queueFull" };
+    const has = this.#tallies.subject(subject);
+    if (has.queued + has.ready >= args.limits.queued) return { kind: "subjectQueueFull" };
+    const bytes = byteLength(args.message) + byteLength(args.extensionData) + emptyViewBytes;
+    if (has.bytes + bytes > args.limits.bytes) return { kind: "subjectFull" };
 
     const turn = this.#next.turn++;
     const context = known?.context ?? this.#next.context++;
-    const claimed = !busy && args.leaseMs > 0;
-    const epoch = claimed ? (known?.epoch ?? 0) + 1 : 0;
-    if (busy) {
-      this.#sql.queueTurn.run(context);
-    } else {
-      const runner = claimed ? args.node : null;
-      const dueAt = claimed ? now + args.leaseMs : now;
-      if (known !== undefined) {
-        this.#sql.activate.run(turn, claimed ? epoch : known.epoch, runner, dueAt, context);
-      } else {
-        this.#sql.addContext.run(context, scope, args.name ?? args.newName, now, turn, epoch, runner, dueAt);
-      }
-    }
     const state = busy ? "queued" : "running";
+    let epoch = 0;
+    if (busy) this.#schedule.queue(known);
+    else {
+      const made = known === undefined ? { scope, name: args.name ?? args.newName } : undefined;
+      epoch = this.#schedule.begin({ context, subject, epoch: known?.epoch ?? 0, made }, turn, args);
+    }
+    const statusAt = this.#tallies.moment(now);
     this.#sql.addTurn.run(
       turn,
       context,
       scope,
       state,
       statusOf(state),
-      now,
+      statusAt,
       now,
       args.agentVersion,
       args.traceparent,
       args.message,
       args.extensionData,
     );
+    this.#tallies.tally(scope, statusOf(state), 1);
+    this.#tallies.add(subject, { bytes });
     if (args.digest !== null) this.#sql.addMessage.run(args.digest, context, turn, args.contentHash, args.forgetAt);
-    return { kind: "accepted", context, turn, state, newContext: known === undefined, epoch };
+    return { kind: "accepted", context, turn, state, statusAt, newContext: known === undefined, epoch };
   }
 
-  claimDue(args: { now: number; limit: number; leaseMs: number; node: string }): ClaimRow[] {
-    const claims: ClaimRow[] = [];
-    const due = this.#sql.findDue.all(args.now, args.node, args.limit) as unknown as DueRow[];
-    for (const row of due) {
-      let turn = row.active;
-      if (turn !== null && terminal.has(row.state ?? "canceled")) turn = this.#startNext(row, args.now);
-      else if (row.runner !== null) {
-        this.#sql.countDeath.run(turn);
-        if ((row.deaths ?? 0) + 1 >= suspectDeaths) {
-          this.#sql.letGo.run(args.now, row.context);
-          continue;
-        }
-      }
-      if (turn === null) this.#sql.idle.run(row.context);
-      else claims.push(this.#claim(row, turn, args));
-    }
-    return claims;
+  claimDue(args: { now: number; limit: number; leaseMs: number; node: string; share: Share }): ClaimRow[] {
+    return this.#schedule.claimDue(args.limit, args.share, args);
   }
 
   claimSuspect(args: { now: number; leaseMs: number; node: string }): ClaimRow | null {
-    const row = this.#sql.findSuspect.get(args.now) as DueRow | undefined;
-    return row === undefined ? null : this.#claim(row, row.active!, args);
-  }
-
-  #claim(
-    { context, epoch }: Pick<DueRow, "context" | "epoch">,
-    turn: number,
-    { now, leaseMs, node }: { readonly now: number; readonly leaseMs: number; readonly node: string },
-  ): ClaimRow {
-    this.#sql.claim.run(turn, epoch + 1, node, now + leaseMs, context);
-    return { context, turn, epoch: epoch + 1 };
+    return this.#schedule.claimSuspect(args);
   }
 
   /** Leases of processes that no longer live: taking the home's lock ended them (E9). */
   endLeases(args: { now: number; longestLeaseMs: number }): void {
-    this.#sql.endLeases.run(args.now, args.now + args.longestLeaseMs);
+    this.#schedule.endLeases(args.now, args.longestLeaseMs);
   }
 
   renew(args: { contexts: readonly { context: number; epoch: number }[]; until: number; node: string }): number[] {
     return args.contexts
-      .filter(({ context, epoch }) => this.#sql.renew.run(args.until, context, epoch, args.node).changes === 0)
+      .filter(({ context, epoch }) => !this.#schedule.renew(context, epoch, args))
       .map(({ context }) => context);
   }
 
@@ -227,11 +259,16 @@ export class Operations {
     if (row.length !== args.length) return { kind: "behind", length: row.length };
 
     let { length } = row;
-    for (const entry of args.entries ?? [])
-      this.#sql.addEntry.run(context, turn, length++, entry.kind, entry.body, now);
+    let bytes = args.view === null ? 0 : Buffer.byteLength(args.view) - row.view_bytes;
+    for (const { kind, body } of args.entries ?? []) {
+      this.#sql.addEntry.run(context, turn, length++, kind, body, now);
+      bytes += Buffer.byteLength(body);
+    }
     const state = args.state ?? row.state;
-    const statusAt = args.statusChanged || state !== row.state ? now : row.status_at;
     const status = this.#status(args, row, state);
+    // Callers see the same when a running turn sleeps: then it does not move in their lists.
+    const changed = status !== row.status || (args.statusChanged && !terminal.has(state));
+    const statusAt = changed ? this.#tallies.moment(now) : row.status_at;
     this.#sql.changeTurn.run(
       state,
       status,
@@ -242,6 +279,12 @@ export class Operations {
       args.forgive ? 0 : row.deaths,
       turn,
     );
+    this.#tallies.add(row.subject, { bytes });
+    if (status !== row.status) {
+      this.#tallies.tally(row.scope, row.status, -1);
+      this.#tallies.tally(row.scope, status, 1);
+      if (terminal.has(state)) this.#tallies.ended({ scope: row.scope, context, status, statusAt }, turn);
+    }
     if (args.message !== null && args.message.digest !== null) {
       this.#sql.addMessage.run(args.message.digest, context, turn, args.message.contentHash, args.message.forgetAt);
     }
@@ -258,51 +301,38 @@ export class Operations {
   }
 
   #then(args: CommitArgs, row: CommitRow): { next: ClaimRow | null; due: boolean } {
-    const { context, turn, now } = args;
+    const { now } = args;
+    const deaths = args.forgive ? 0 : row.deaths;
+    const isActive = row.active === args.turn;
     const idle = { next: null, due: false };
     switch (args.then) {
       case "go on":
         return idle;
       case "wake":
-        if (row.runner !== null || row.active !== turn) return idle;
-        this.#sql.setDue.run(now, context);
+        if (row.runner !== null || !isActive) return idle;
+        this.#schedule.wake(row, deaths, now);
         return { next: null, due: true };
       case "park":
-        this.#sql.letGo.run(args.dueAt, context);
+        this.#schedule.park(row, deaths, args);
         return { next: null, due: args.dueAt !== null };
-      case "end": {
-        if (row.active !== turn) {
-          this.#sql.unqueueTurn.run(context);
+      case "end":
+        if (!isActive) {
+          this.#schedule.unqueue(row);
           return idle;
         }
         if (args.epoch === null && row.runner !== null) {
-          // The function still runs. Its writes are fenced off from here on; the next turn starts when it has settled (E16).
-          this.#sql.fence.run(now + args.graceMs, context);
+          // The function still runs; the next turn starts when it has settled (E16).
+          this.#schedule.fence(row, now + args.graceMs);
           return { next: null, due: true };
         }
-        const next = this.#startNext({ context, active: turn }, now);
-        if (next === null) {
-          this.#sql.idle.run(context);
-          return idle;
-        }
-        const epoch = row.epoch + 1;
-        if (args.leaseMs > 0) {
-          this.#sql.claim.run(next, epoch, args.node, now + args.leaseMs, context);
-          return { next: { context, turn: next, epoch }, due: false };
-        }
-        this.#sql.activate.run(next, epoch, null, now, context);
-        return { next: null, due: true };
-      }
+        return this.#schedule.goOn(row, now, args.leaseMs > 0 ? args : undefined);
     }
   }
 
   drained(args: { context: number; turn: number; now: number }): boolean {
     const row = this.#sql.findForCommit.get(args.turn, args.context) as CommitRow | undefined;
     if (row === undefined || row.active !== args.turn || !terminal.has(row.state)) return false;
-    const next = this.#startNext({ context: args.context, active: args.turn }, args.now);
-    if (next === null) this.#sql.idle.run(args.context);
-    else this.#sql.activate.run(next, row.epoch + 1, null, args.now, args.context);
-    return next !== null;
+    return this.#schedule.goOn(row, args.now).due;
   }
 
   addKey(args: { hash: string; role: string; subject: string | null; now: number }): number {
@@ -319,25 +349,17 @@ export class Operations {
     return value;
   }
 
-  /** Makes the first queued turn after the active one running, and takes it off the queue. The context's row is left to the caller. */
-  #startNext(after: { context: number; active: number | null }, now: number): number | null {
-    const next = this.#sql.findNext.get(after.context, after.active) as { turn: number } | undefined;
-    if (next === undefined) return null;
-    this.#sql.unqueueTurn.run(after.context);
-    this.#sql.startTurn.run(statusOf("running"), now, next.turn);
-    return next.turn;
-  }
-
-  #scope(subject: string, agent: string): number {
+  #scope(subject: string, agent: string): ScopeRow {
     const name = `${agent} ${subject}`;
-    let scope = this.#scopes.get(name);
-    if (scope === undefined) {
-      this.#sql.addScope.run(subject, agent);
-      ({ scope } = this.#sql.findScope.get(subject, agent) as { scope: number });
+    let row = this.#scopes.get(name);
+    if (row === undefined) {
+      this.#sql.addSubject.run(subject);
+      this.#sql.addScope.run(agent, subject);
+      row = this.#sql.findScope.get(subject, agent) as unknown as ScopeRow;
       if (this.#scopes.size > 10_000) this.#scopes.clear();
-      this.#scopes.set(name, scope);
+      this.#scopes.set(name, row);
     }
-    return scope;
+    return row;
   }
 
   #counter(name: string): number {
@@ -345,22 +367,21 @@ export class Operations {
   }
 }
 
-interface DueRow {
-  readonly context: number;
-  readonly active: number | null;
-  readonly epoch: number;
-  readonly runner: string | null;
-  readonly state: TurnState | null;
-  readonly deaths: number | null;
+interface ScopeRow {
+  readonly scope: number;
+  readonly subject: number;
 }
 
-interface CommitRow {
+interface CommitRow extends ContextRow {
+  readonly scope: number;
   readonly state: TurnState;
   readonly status: number;
   readonly length: number;
   readonly status_at: number;
   readonly deaths: number;
-  readonly epoch: number;
-  readonly active: number | null;
-  readonly runner: string | null;
+  readonly view_bytes: number;
+}
+
+function byteLength(text: string | null): number {
+  return text === null ? 0 : Buffer.byteLength(text);
 }

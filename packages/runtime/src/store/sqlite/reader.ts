@@ -6,20 +6,26 @@ import type { TurnState } from "@nylorun/protocol";
 import type { Entry } from "../../turn/journal.ts";
 import type { StoredMessage, TurnKey, TurnRecord, TurnView } from "../../turn/record.ts";
 import type { KeyRecord, TurnPage, TurnQuery, UnfinishedPage, UnfinishedQuery } from "../store.ts";
-import { suspect } from "./statements.ts";
-import { BEGUN_STATUS_NUMBERS, STATUS_NUMBERS, statusNumber } from "./status.ts";
+import { Counts } from "./counts.ts";
+import { suspectSql } from "./statements.ts";
+import { BEGUN_STATUS_NUMBERS, ENDED_STATUS_NUMBERS, STATUS_NUMBERS, statusNumber } from "./status.ts";
 
 const turnColumns = `
   t.turn, t.context, t.state, t.status_at, t.created_at, t.length, t.deaths, t.agent_version, t.traceparent,
-  t.message, t.extension_data, t.view, c.name, s.subject, s.agent`;
-const turnTables = "turns t JOIN contexts c ON c.context = t.context JOIN scopes s ON s.scope = t.scope";
+  t.message, t.extension_data, t.view, t.scope, c.name`;
+const turnTables = "turns t JOIN contexts c ON c.context = t.context";
+/** Scopes whose names are remembered. */
+const scopesKept = 10_000;
 
 export class Reader {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<string, StatementSync>();
+  readonly #scopes = new Map<number, Scope>();
+  readonly #counts: Counts;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
+    this.#counts = new Counts((text) => this.#sql(text));
   }
 
   turn({ context, turn }: TurnKey): TurnRecord | undefined {
@@ -27,7 +33,7 @@ export class Reader {
       turn,
       context,
     );
-    return row && turnOf(row as unknown as TurnRow);
+    return row && this.#turn(row as unknown as TurnRow);
   }
 
   journal({ turn }: TurnKey, from: number): Entry[] {
@@ -36,18 +42,22 @@ export class Reader {
   }
 
   earlier({ context, turn }: TurnKey, limit: number): TurnRecord[] {
+    const ended = ENDED_STATUS_NUMBERS.map(
+      (status) => `SELECT turn, status_at FROM turns WHERE context = :context AND status = ${status} AND turn < :turn`,
+    ).join(" UNION ALL ");
     const rows = this.#sql(`
-      SELECT ${turnColumns} FROM ${turnTables}
-      WHERE t.context = ? AND t.turn < ? AND t.state IN (${terminalStates})
-      ORDER BY t.turn DESC LIMIT ?`).all(context, turn, limit);
-    return rows.map((row) => turnOf(row as unknown as TurnRow)).toReversed();
+      SELECT ${turnColumns} FROM
+        (${ended} ORDER BY status_at DESC, turn DESC LIMIT :limit) listed JOIN ${turnTables}
+      WHERE t.turn = listed.turn
+      ORDER BY t.turn`).all({ context, turn, limit });
+    return rows.map((row) => this.#turn(row as unknown as TurnRow));
   }
 
   troubled(limit: number): TurnRecord[] {
     const rows = this.#sql(`SELECT ${turnColumns} FROM ${turnTables} WHERE t.troubled = 1 ORDER BY t.turn LIMIT ?`).all(
       limit,
     );
-    return rows.map((row) => turnOf(row as unknown as TurnRow));
+    return rows.map((row) => this.#turn(row as unknown as TurnRow));
   }
 
   /** By scope, status and time: as the index has them. */
@@ -65,7 +75,7 @@ export class Reader {
         const isHere = scope === from.scope && status === from.status;
         if (isPast) continue;
         const found = this.#sql(`
-          SELECT ${turnColumns}, t.scope, t.status FROM ${turnTables}
+          SELECT ${turnColumns}, t.status FROM ${turnTables}
           WHERE t.scope = ? AND t.status = ? AND (t.status_at, t.turn) > (?, ?)
           ORDER BY t.status_at, t.turn LIMIT ?`).all(
           scope,
@@ -75,66 +85,92 @@ export class Reader {
           limit - rows.length,
         );
         rows.push(...(found as unknown as (TurnRow & Place)[]));
-        if (rows.length === limit) return { turns: rows.map(turnOf), next: placeText(rows.at(-1)!) };
+        if (rows.length === limit) return { turns: rows.map((row) => this.#turn(row)), next: placeText(rows.at(-1)!) };
       }
     }
     const last = scopes.length < scopesAtOnce ? undefined : (scopes.at(-1)!["scope"] as number);
     const next = last === undefined ? undefined : placeText({ scope: last + 1, status: 0, status_at: 0, turn: 0 });
-    return { turns: rows.map(turnOf), next };
+    return { turns: rows.map((row) => this.#turn(row)), next };
   }
 
   message(digest: string, now: number): { context: number; turn: number; contentHash: string } | undefined {
     const row = this.#sql(
-      "SELECT context, turn, content_hash AS contentHash FROM messages WHERE digest = ? AND forget_at > ?",
+      `SELECT context, turn, content_hash AS contentHash FROM messages m
+       WHERE digest = ? AND forget_at > ? AND EXISTS (SELECT 1 FROM turns t WHERE t.turn = m.turn)`,
     ).get(digest, now);
     return row && { ...(row as { context: number; turn: number; contentHash: string }) };
   }
 
   suspect(now: number): boolean {
-    return this.#sql(suspect("t.turn")).get(now) !== undefined;
+    return this.#sql(suspectSql("t.turn")).get(now) !== undefined;
   }
 
-  nextDue(node: string): number | undefined {
+  /** @param after Only what comes to be due after this moment, not what is. */
+  nextDue(node: string, after?: number): number | undefined {
     const row = this.#sql(
-      "SELECT due_at FROM contexts WHERE due_at IS NOT NULL AND runner IS NOT ? ORDER BY due_at LIMIT 1",
-    ).get(node);
-    return row?.["due_at"] as number | undefined;
+      "SELECT due_at AS at FROM contexts WHERE due_at > ? AND runner IS NOT ? ORDER BY due_at LIMIT 1",
+    ).get(after ?? -1, node);
+    const ready =
+      after === undefined
+        ? this.#sql(`
+            SELECT ready_at AS at FROM contexts
+            WHERE subject = (SELECT subject FROM subjects WHERE place IS NOT NULL ORDER BY place LIMIT 1)
+              AND ready_at IS NOT NULL
+            ORDER BY ready_at LIMIT 1`).get()
+        : undefined;
+    const times = [row, ready].flatMap((found) => (found === undefined ? [] : [found["at"] as number]));
+    return times.length === 0 ? undefined : Math.min(...times);
   }
 
+  /** One page, and the count of all, as of one moment. */
   page(query: TurnQuery): TurnPage {
-    const found = this.#sql("SELECT scope FROM scopes WHERE subject = ? AND agent = ?").get(query.subject, query.agent);
-    if (found === undefined) return { turns: [], more: false, total: 0 };
-    const values: Record<string, number | string> = { scope: found["scope"] as number };
-    const where = query.statusFrom === undefined ? [] : ["status_at >= :from"];
-    if (query.statusFrom !== undefined) values["from"] = query.statusFrom;
-    let sources: readonly string[];
-    if (query.contextId === undefined) {
-      // Turns of one status stand in the index in the order of the list; those of several are merged, not sorted.
-      const statuses = query.status === undefined ? STATUS_NUMBERS : [statusNumber(query.status)];
-      sources = statuses.map((status) => `turns WHERE scope = :scope AND status = ${status}`);
-    } else {
-      const status = query.status === undefined ? "" : ` AND status = ${statusNumber(query.status)}`;
-      values["name"] = query.contextId;
-      sources = [
-        `turns INDEXED BY turns_context
-         WHERE context = (SELECT context FROM contexts WHERE scope = :scope AND name = :name)${status}`,
-      ];
+    this.#sql("BEGIN").run();
+    try {
+      return this.#page(query);
+    } finally {
+      this.#sql("COMMIT").run();
     }
-    const each = (columns: string) =>
-      sources.map((source) => [`SELECT ${columns} FROM ${source}`, ...where].join(" AND ")).join(" UNION ALL ");
-    const counted = this.#sql(`SELECT sum(n) AS total FROM (${each("count(*) AS n")})`).get(values);
+  }
+
+  #page(query: TurnQuery): TurnPage {
+    const found = this.#sql(`
+      SELECT scope FROM scopes JOIN subjects USING (subject) WHERE name = ? AND agent = ?`).get(
+      query.subject,
+      query.agent,
+    );
+    if (found === undefined) return nothing;
+    const scope = found["scope"] as number;
+    const context =
+      query.contextId === undefined
+        ? undefined
+        : this.#sql("SELECT context FROM contexts WHERE scope = ? AND name = ?").get(scope, query.contextId);
+    if (query.contextId !== undefined && context === undefined) return nothing;
+    const within = { scope, context: context?.["context"] as number | undefined };
+    const statuses = query.status === undefined ? STATUS_NUMBERS : [statusNumber(query.status)];
+    const total = this.#counts.total({ ...within, statuses, from: query.statusFrom });
+
+    const values: Record<string, number | string> = { owner: within.context ?? scope, limit: query.limit + 1 };
+    const where = [`${within.context === undefined ? "scope" : "context"} = :owner`];
+    if (query.statusFrom !== undefined) {
+      where.push("status_at >= :from");
+      values["from"] = query.statusFrom;
+    }
     if (query.after !== undefined) {
       where.push("(status_at, turn) < (:afterAt, :afterTurn)");
       values["afterAt"] = query.after.statusAt;
       values["afterTurn"] = query.after.turn;
     }
+    // Turns of one status stand in the index in the order of the list; those of several are merged, not sorted.
+    const merged = statuses
+      .map((status) => `SELECT turn, status_at FROM turns WHERE status = ${status} AND ${where.join(" AND ")}`)
+      .join(" UNION ALL ");
     const rows = this.#sql(`
       SELECT ${turnColumns} FROM
-        (${each("turn, status_at")} ORDER BY status_at DESC, turn DESC LIMIT :limit) listed
-        JOIN turns t ON t.turn = listed.turn JOIN contexts c ON c.context = t.context JOIN scopes s ON s.scope = t.scope
-      ORDER BY listed.status_at DESC, listed.turn DESC`).all({ ...values, limit: query.limit + 1 });
-    const turns = rows.slice(0, query.limit).map((row) => turnOf(row as unknown as TurnRow));
-    return { turns, more: rows.length > query.limit, total: counted!["total"] as number };
+        (${merged} ORDER BY status_at DESC, turn DESC LIMIT :limit) listed
+        JOIN turns t ON t.turn = listed.turn JOIN contexts c ON c.context = t.context
+      ORDER BY listed.status_at DESC, listed.turn DESC`).all(values);
+    const turns = rows.slice(0, query.limit).map((row) => this.#turn(row as unknown as TurnRow));
+    return { turns, more: rows.length > query.limit, total };
   }
 
   keys(): KeyRecord[] {
@@ -154,6 +190,23 @@ export class Reader {
 
   close(): void {
     this.#database.close();
+  }
+
+  #turn(row: TurnRow): TurnRecord {
+    return turnOf(row, this.#scope(row.scope));
+  }
+
+  /** Whose turn it is. A scope never changes, and its key is used once. */
+  #scope(scope: number): Scope {
+    let found = this.#scopes.get(scope);
+    if (found === undefined) {
+      const row = this.#sql(`
+        SELECT name AS subject, agent FROM scopes JOIN subjects USING (subject) WHERE scope = ?`).get(scope);
+      found = row as unknown as Scope;
+      if (this.#scopes.size >= scopesKept) this.#scopes.clear();
+      this.#scopes.set(scope, found);
+    }
+    return found;
   }
 
   #sql(text: string): StatementSync {
@@ -183,7 +236,12 @@ function placeOf(text: string | undefined): Place {
   return { scope, status, status_at, turn };
 }
 
-const terminalStates = "'completed', 'failed', 'rejected', 'canceled'";
+const nothing: TurnPage = { turns: [], more: false, total: 0 };
+
+interface Scope {
+  readonly subject: string;
+  readonly agent: string;
+}
 
 interface TurnRow {
   readonly turn: number;
@@ -199,17 +257,16 @@ interface TurnRow {
   readonly extension_data: string | null;
   readonly view: string;
   readonly name: string;
-  readonly subject: string;
-  readonly agent: string;
+  readonly scope: number;
 }
 
-function turnOf(row: TurnRow): TurnRecord {
+function turnOf(row: TurnRow, { subject, agent }: Scope): TurnRecord {
   const message = JSON.parse(row.message) as StoredMessage;
   return {
     context: row.context,
     turn: row.turn,
-    subject: row.subject,
-    agent: row.agent,
+    subject,
+    agent,
     contextId: row.name,
     state: row.state,
     statusAt: row.status_at,

@@ -9,6 +9,9 @@ export function statusNumber(status: TaskState): number {
 /** All of them. */
 export const STATUS_NUMBERS: readonly number[] = TASK_STATES.map(statusNumber);
 
+/** Those of turns that have ended. */
+export const ENDED_STATUS_NUMBERS: readonly number[] = TASK_STATES.filter(isTerminal).map(statusNumber);
+
 /** Those of turns that have begun and not ended. */
 export const BEGUN_STATUS_NUMBERS: readonly number[] = TASK_STATES.filter(
   (status) => status !== "TASK_STATE_SUBMITTED" && !isTerminal(status),

@@ -8,8 +8,9 @@ import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
 import type { Signal } from "../signal.ts";
 import type { Accept, Accepted, Commit, Committed, KeyStore, MessageKey, Store, UnfinishedQuery } from "../store.ts";
 import { openReadOnly } from "./database.ts";
-import type { ClaimRow, CommitArgs } from "./operations.ts";
+import type { CommitArgs } from "./operations.ts";
 import { Reader } from "./reader.ts";
+import type { ClaimRow } from "./schedule.ts";
 import { WriterThread } from "./thread.ts";
 
 export interface SqliteStoreOptions {
@@ -18,6 +19,9 @@ export interface SqliteStoreOptions {
   /** Milliseconds since 1970. Default: the system's clock. */
   readonly now?: () => number;
 }
+
+const noLimits = { queued: Number.MAX_SAFE_INTEGER, bytes: Number.MAX_SAFE_INTEGER };
+const all = { room: Number.MAX_SAFE_INTEGER, most: Number.MAX_SAFE_INTEGER, running: new Map<string, number>() };
 
 /** Leases that a process which died may have held end at most this much later. */
 const longestLeaseMs = 600_000;
@@ -81,6 +85,7 @@ class SqliteStore implements Store {
       traceparent: accept.traceparent,
       reject: accept.whenBusy === "reject",
       queueDepth: accept.queueDepth,
+      limits: accept.limits ?? noLimits,
       node: this.#node,
       leaseMs: accept.claim?.leaseMs ?? 0,
       now,
@@ -94,7 +99,7 @@ class SqliteStore implements Store {
       agent: key.agent,
       contextId: key.contextId ?? newName,
       state: result.state,
-      statusAt: now,
+      statusAt: result.statusAt,
       createdAt: now,
       length: 0,
       deaths: 0,
@@ -116,8 +121,8 @@ class SqliteStore implements Store {
     return this.#reader.message(digestOf(key), this.now());
   }
 
-  async claimDue({ limit, leaseMs }: { limit: number; leaseMs: number }): Promise<readonly Claim[]> {
-    const rows = await this.#thread.run("claimDue", { now: this.now(), limit, leaseMs, node: this.#node });
+  async claimDue({ limit, leaseMs, share = all }: Parameters<Store["claimDue"]>[0]): Promise<readonly Claim[]> {
+    const rows = await this.#thread.run("claimDue", { now: this.now(), limit, leaseMs, node: this.#node, share });
     return rows.map((row) => this.#claim(row));
   }
 
@@ -177,8 +182,8 @@ class SqliteStore implements Store {
       this.#signal.due();
   }
 
-  async nextDue() {
-    return { at: this.#reader.nextDue(this.#node), suspect: this.#reader.suspect(this.now()) };
+  async nextDue(after?: number) {
+    return { at: this.#reader.nextDue(this.#node, after), suspect: this.#reader.suspect(this.now()) };
   }
 
   async loadTurn(key: TurnKey) {

@@ -6,11 +6,12 @@ import { parentPort, workerData } from "node:worker_threads";
 
 import { StoreError } from "../errors.ts";
 import { openWritable } from "./database.ts";
+import { isFull, isOfTheDisk } from "./disk.ts";
 import { Operations } from "./operations.ts";
 
 /** Names and arguments of the operations, in order. */
 export type Batch = readonly (readonly [name: OperationName, args: unknown])[];
-export type OperationName = Exclude<keyof Operations, "reserve" | "forget">;
+export type OperationName = Exclude<keyof Operations, "reserve" | "keep" | "undo" | "finish" | "forget">;
 
 /** What came of each, in the same order; or why nothing of the batch is stored. */
 export type BatchResult =
@@ -39,14 +40,18 @@ try {
         try {
           const value = (operations[name] as (args: unknown) => unknown)(args);
           release.run();
+          operations.keep();
           return { value };
         } catch (error) {
+          // What the disk refuses is no fault of the operation's: nothing of the batch can be trusted to have been written.
+          if (isOfTheDisk(error)) throw error;
           undo.run();
           release.run();
-          operations.forget();
+          operations.undo();
           return { error: (error as Error).message };
         }
       });
+      operations.finish();
       commit.run();
       return { results };
     } catch (error) {
@@ -69,5 +74,6 @@ try {
 
 function failed(error: unknown): Failed {
   const { code, message } = error as Error & { code?: string };
+  if (isFull(error)) return { failed: { code: "store.full", message } };
   return { failed: { code: error instanceof StoreError ? error.code : (code ?? "store.failed"), message } };
 }

@@ -1,26 +1,59 @@
 -- Times are milliseconds since 1970. Keys are integers in the order of time, so that inserts stay at the right edge of
 -- each tree. The context is on every table: it is what rows belong together by.
 
+-- Who calls: what a subject has, and where it stands in line. Keys are not used twice: a cache may outlive the row.
+CREATE TABLE subjects (
+  subject INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,
+  queued INTEGER NOT NULL DEFAULT 0, -- turns that wait for an earlier one of their context
+  ready INTEGER NOT NULL DEFAULT 0, -- contexts that wait for a node
+  bytes INTEGER NOT NULL DEFAULT 0, -- of messages, views and journals
+  place INTEGER -- in the line of subjects with contexts that are ready: each is served in its turn
+);
+CREATE INDEX subjects_line ON subjects (place) WHERE place IS NOT NULL;
+
 -- Whose it is: one subject with one agent.
 CREATE TABLE scopes (
-  scope INTEGER PRIMARY KEY,
-  subject TEXT NOT NULL,
+  scope INTEGER PRIMARY KEY AUTOINCREMENT,
+  subject INTEGER NOT NULL REFERENCES subjects,
   agent TEXT NOT NULL,
   UNIQUE (subject, agent)
 );
 
+-- How many turns a scope has of each status; the scope 0 is all of them together.
+CREATE TABLE tallies (
+  scope INTEGER NOT NULL,
+  status INTEGER NOT NULL,
+  n INTEGER NOT NULL,
+  PRIMARY KEY (scope, status)
+) WITHOUT ROWID;
+
+-- How many turns of a scope (context 0), or of one context of it, ended with a status before a moment: one row for about a
+-- thousand turns, so that those from a moment on are counted without going through them.
+CREATE TABLE milestones (
+  scope INTEGER NOT NULL,
+  context INTEGER NOT NULL,
+  status INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  n INTEGER NOT NULL,
+  PRIMARY KEY (scope, context, status, at)
+) WITHOUT ROWID;
+
 CREATE TABLE contexts (
   context INTEGER PRIMARY KEY,
   scope INTEGER NOT NULL REFERENCES scopes,
+  subject INTEGER NOT NULL,
   name TEXT NOT NULL, -- the contextId on the wire
   created_at INTEGER NOT NULL,
   active INTEGER, -- the turn that holds the context (I2)
   queued INTEGER NOT NULL DEFAULT 0,
   epoch INTEGER NOT NULL DEFAULT 0, -- of the last claim
   runner TEXT, -- the node that holds the lease
-  due_at INTEGER, -- when it wants to be claimed; while a node runs it: when its lease ends
+  ready_at INTEGER, -- since when it waits for a node
+  due_at INTEGER, -- when it will; while a node runs it: when its lease ends
   UNIQUE (scope, name)
 );
+CREATE INDEX contexts_ready ON contexts (subject, ready_at, context) WHERE ready_at IS NOT NULL;
 CREATE INDEX contexts_due ON contexts (due_at) WHERE due_at IS NOT NULL;
 
 CREATE TABLE turns (
@@ -40,9 +73,9 @@ CREATE TABLE turns (
   extension_data TEXT, -- JSON, by extension URI
   view TEXT NOT NULL DEFAULT '{}' -- JSON: what readers are shown
 );
-CREATE INDEX turns_context ON turns (context, turn);
--- A list of all states merges its ranges: each change of a turn moves one entry, not two.
+-- A list of all states merges its ranges, so that neither index needs a twin without the status.
 CREATE INDEX turns_listed ON turns (scope, status, status_at, turn);
+CREATE INDEX turns_of_context ON turns (context, status, status_at, turn);
 CREATE INDEX turns_suspect ON turns (turn) WHERE deaths >= 2;
 CREATE INDEX turns_troubled ON turns (turn) WHERE troubled = 1;
 
@@ -68,6 +101,7 @@ CREATE TABLE messages (
   forget_at INTEGER NOT NULL
 );
 CREATE INDEX messages_digest ON messages (digest);
+CREATE INDEX messages_forget ON messages (forget_at);
 
 CREATE TABLE push_configs (
   context INTEGER NOT NULL,
