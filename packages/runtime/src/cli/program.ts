@@ -15,6 +15,7 @@ import { RuntimeError } from "../node/errors.ts";
 import { StoreError } from "../store/errors.ts";
 import { addAcpCommand } from "./acp.ts";
 import { addAnswerCommand } from "./answer.ts";
+import { addCallCommand } from "./call.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addEffectsCommand } from "./effects.ts";
 import { addHookCommand } from "./hook.ts";
@@ -61,6 +62,7 @@ function createProgram(announce: Announce | undefined): Command {
     .configureOutput({ outputError: (text, write) => write(sentence(text.replace(/^error: /, ""))) })
     .addHelpText("after", FIRST_STEPS);
   addServeCommand(program, announce);
+  addCallCommand(program);
   addAnswerCommand(program);
   addKeysCommand(program);
   addTurnsCommand(program);

@@ -36,6 +36,34 @@ export async function signIn(options: {
   return { url: await urlOf(home, url), key: readKey(join(home, LOCAL_KEY), "Which key?") };
 }
 
+/**
+ * Where the agent is that a command names, and what opens it.
+ *
+ * @param agent The address of any A2A agent; or the id of one that the home's own process serves.
+ * @returns `key` is undefined for an address elsewhere that nobody named a key for.
+ * @throws RuntimeError as {@link signIn}.
+ */
+export async function signInAt(
+  agent: string,
+  { home, keyFile }: { readonly home: string; readonly keyFile?: string | undefined },
+): Promise<{ readonly url: string; readonly key: string | undefined }> {
+  if (/^[a-z0-9][a-z0-9-]{0,63}$/.test(agent)) {
+    const { url, key } = await signIn({ home, keyFile });
+    return { url: `${url}/v1/a2a/agents/${agent}/`, key };
+  }
+  const url = URL.parse(agent);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") {
+    const message = `An agent is named by its address, such as "https://example.com/agent/", or by its id, if it is served here; "${agent.slice(0, 80)}" is neither.`;
+    throw new RuntimeError("request.invalid", message);
+  }
+  const fromEnvironment = process.env["NYLORUN_KEY"]?.trim();
+  if (keyFile !== undefined) return { url: agent, key: readKey(keyFile) };
+  if (fromEnvironment) return { url: agent, key: fromEnvironment };
+  // The home's own key is for the process that serves the home alone.
+  const own = await signIn({ home }).catch(() => undefined);
+  return { url: agent, key: own !== undefined && new URL(own.url).origin === url.origin ? own.key : undefined };
+}
+
 async function urlOf(home: string, given: string | undefined): Promise<string> {
   if (given !== undefined) {
     const url = URL.parse(given);
