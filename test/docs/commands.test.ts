@@ -21,8 +21,9 @@ for (const { at, language, text } of [readPage("README.md"), ...docsPages()].fla
   if (language !== "sh") continue;
   for (const line of text.matchAll(/^(?:npx )?nylorun (.*?)(?: +#.*)?$/gm)) {
     const [, call = ""] = line;
-    const name = /^(?:serve|answer|\w+ \w+)/.exec(call)?.[0] ?? call;
-    const flags = call.match(/--[a-z-]+/g) ?? [];
+    const name = /^(?:serve|answer|watch|report|run|doctor|acp|\w+ [\w-]+)/.exec(call)?.[0] ?? call;
+    // What stands behind a lone -- is another command's.
+    const flags = call.replace(/ -- .*/, "").match(/--[a-z-]+/g) ?? [];
     commands.set(name, [...(commands.get(name) ?? []), { at, line: call, flags }]);
   }
 }
