@@ -1,5 +1,7 @@
 /** `nylorun call` as a process: what goes to stdout, how it ends, and, at a real terminal, what a person sees and does. */
 import assert from "node:assert/strict";
+import { mkdtempSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
 import { BIN, Place } from "./nylorun.ts";
@@ -131,7 +133,8 @@ describe("nylorun call", () => {
     /** Says its exit code when it has ended. */
     const open = (args: string, width = 90) =>
       new Terminal({
-        folder: place.folder,
+        // A socket of its own: the last terminal's may be on its way out.
+        folder: mkdtempSync(join(place.folder, "terminal-")),
         command: [
           "sh",
           "-c",
