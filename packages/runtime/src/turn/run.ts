@@ -179,6 +179,11 @@ export class Run implements Running {
     return this.#replay.behind;
   }
 
+  /** Why the turn is to be held, once that is so. */
+  get holding(): { readonly code: string; readonly message: string } | undefined {
+    return this.#holding;
+  }
+
   /** Whether what this run writes still counts. */
   get isOurs(): boolean {
     return !this.#over && !this.#cancelled && !this.#lost;

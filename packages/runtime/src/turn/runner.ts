@@ -2,19 +2,17 @@
  * Runs what is due on this node: claims contexts, keeps their leases, bounds how many run at once, and lets a turn that kills
  * processes run alone (E17, E18).
  */
-import type { Agent, EarlierTurn } from "@nylorun/agents";
-import { taskStateOf } from "@nylorun/protocol";
+import type { Agent } from "@nylorun/agents";
 
 import { hasShare, suspectDeaths } from "../store/store.ts";
+import { loadEarlier } from "./earlier.ts";
 import type { EnginePorts } from "./ports.ts";
-import type { Claim, TurnRecord } from "./record.ts";
+import type { Claim } from "./record.ts";
 import { Run } from "./run.ts";
 import type { RunEnd } from "./run.ts";
 import { pause } from "./timers.ts";
 import { held } from "./view.ts";
 
-/** Earlier turns that an author is given. */
-const earlierLimit = 100;
 /** Claimed in one go. */
 const claimLimit = 32;
 /** Due times are looked up at least this often, should a signal be lost (I9). */
@@ -193,7 +191,7 @@ export class Runner {
   }
 
   async #start(claim: Claim): Promise<void> {
-    const { store, log, taskIds } = this.#options;
+    const { log, taskIds } = this.#options;
     const agent = this.#agents.get(claim.turn.agent);
     const { deaths } = claim.turn;
     if (agent === undefined) {
@@ -212,10 +210,7 @@ export class Runner {
     const run = new Run({ claim, agent, ports: this.#options, goesOn: () => !this.#left });
     this.#runs.add(run);
     try {
-      if (!claim.first) {
-        const earlier = await store.loadEarlier(claim.turn, earlierLimit);
-        run.earlier = earlier.map((turn) => this.#earlier(turn));
-      }
+      if (!claim.first) run.earlier = await loadEarlier(this.#options, claim.turn);
       await this.#over(run, await run.start());
     } finally {
       this.#runs.delete(run);
@@ -273,16 +268,5 @@ export class Runner {
     } catch (error) {
       log.warn({ error }, "Leases could not be renewed; trying again.");
     }
-  }
-
-  #earlier(turn: TurnRecord): EarlierTurn {
-    const { parts } = turn.message;
-    return {
-      taskId: this.#options.taskIds.encode(turn),
-      state: taskStateOf(turn.state, turn.view.waitsFor),
-      text: parts.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n"),
-      parts,
-      answer: turn.view.reply ?? turn.view.artifacts?.flatMap((artifact) => artifact.parts) ?? [],
-    };
   }
 }

@@ -1,0 +1,121 @@
+/**
+ * Runs an agent's code against what a turn has recorded, as far as the record goes, to find out whether the code fits it (E5). Nothing
+ * comes of it: no effect runs, nothing is written, and what the code asks for beyond the record never comes back.
+ */
+import type { Agent, Turn } from "@nylorun/agents";
+
+import type { Store } from "../store/store.ts";
+import { loadEarlier } from "./earlier.ts";
+import type { Entry } from "./journal.ts";
+import type { EngineOptions, EnginePorts } from "./ports.ts";
+import type { TurnRecord } from "./record.ts";
+import { Run } from "./run.ts";
+import { pause, systemTimers } from "./timers.ts";
+import { noTracer } from "./trace.ts";
+import { released, stateOf } from "./view.ts";
+
+export interface Rehearsed {
+  readonly turn: TurnRecord;
+  readonly journal: readonly Entry[];
+  readonly agent: Agent;
+}
+
+/** Turns of the event loop after which nothing more follows from the last delivery. */
+const aftermath = 3;
+/** Turns of the event loop in which most code meets what is recorded. */
+const promptly = 1000;
+
+/**
+ * @param ports Of the store, only what is read. `replayStallMs` is how long code may take, which awaits something that is not
+ *   `turn`'s, until it makes a call that is recorded.
+ * @returns Why the turn would be held; undefined when the code fits.
+ */
+export async function rehearse(
+  { turn, journal, agent }: Rehearsed,
+  ports: Omit<EngineOptions, "agents">,
+): Promise<string | undefined> {
+  const threw: unknown[] = [];
+  const view = released(turn.view);
+  const claim = { epoch: 0, turn: { ...turn, view, state: stateOf(view) }, journal, first: false };
+  const run = new Run({
+    claim,
+    agent: inert(agent, (error) => threw.push(error)),
+    ports: withoutConsequence(ports, claim.turn),
+    goesOn: () => false,
+  });
+  run.earlier = await loadEarlier(ports, turn);
+  const end = run.start();
+  await Promise.race([end, metOrHeld(run)]);
+  await run.stop();
+  await end;
+  const why = run.holding?.message;
+  return why === undefined || threw.length === 0 ? why : `${why}; it threw ${String(threw[0])}`;
+}
+
+/** Resolves when the run has met all that is recorded, or is to be held. */
+async function metOrHeld(run: Run): Promise<void> {
+  let quiet = 0;
+  for (let turns = 0; quiet < aftermath && run.holding === undefined && run.isOurs; turns++) {
+    quiet = run.behind ? 0 : quiet + 1;
+    // Who is behind for so long awaits something outside: there is no hurry.
+    if (turns < promptly) await new Promise((resolve) => setImmediate(resolve));
+    else await pause(run.ports.timers, 1);
+  }
+}
+
+/** The agent, whose effects and looks at connections never come back. */
+function inert(agent: Agent, onThrow: (error: unknown) => void): Agent {
+  const never = () => new Promise<never>(() => undefined);
+  const watched = (turn: Turn): Turn => ({
+    ...turn,
+    effect: (name, _run, options) => turn.effect(name, never, options),
+    connect: (connection) => turn.connect({ ...connection, verify: never }),
+  });
+  return {
+    ...agent,
+    async run(turn) {
+      try {
+        return await agent.run(watched(turn));
+      } catch (error) {
+        onThrow(error);
+        throw error;
+      }
+    },
+  };
+}
+
+/** The ports of a run that is heard by nobody, and whose writes are taken and forgotten. */
+function withoutConsequence(ports: Omit<EngineOptions, "agents">, turn: TurnRecord): EnginePorts {
+  const silent = () => undefined;
+  const replica: Partial<Store> = {
+    commit: async ({ length, entries = [] }) => ({
+      kind: "committed",
+      length: length + entries.length,
+      next: undefined,
+    }),
+    renew: async () => [],
+    loadTurn: async () => turn,
+    loadJournal: async () => [],
+  };
+  return {
+    timers: systemTimers,
+    tracer: noTracer,
+    ...ports,
+    agents: [],
+    store: new Proxy(ports.store, {
+      get(store, name) {
+        const member = (Reflect.get(replica, name) ?? Reflect.get(store, name, store)) as unknown;
+        return typeof member === "function" ? (member.bind(store) as unknown) : member;
+      },
+    }),
+    signal: {
+      turnChanged: silent,
+      onTurn: () => silent,
+      onTurns: () => silent,
+      due: silent,
+      onDue: () => silent,
+      async [Symbol.asyncDispose]() {},
+    },
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+  };
+}
