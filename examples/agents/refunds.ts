@@ -48,11 +48,8 @@ export function refunds(shop: Shop): Agent {
       // The approval may have taken days.
       if ((await find())?.refunded) refuse(`Order ${id} was refunded meanwhile.`);
       // Paying cannot be done again: if its outcome is lost, the turn stops here, and an operator looks into the shop.
-      const receipt = await turn.effect("refund", ({ usage }) => {
-        const paid = shop.refund(id);
-        usage({ costUsd: paid.feeUsd });
-        return paid;
-      });
+      const receipt = await turn.effect("refund", () => shop.refund(id));
+      turn.usage({ costUsd: receipt.feeUsd });
       return `Refunded ${price(order)} to ${order.customer}. Receipt ${receipt.id}.`;
     },
   });

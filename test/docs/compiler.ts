@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { ROOT } from "./page.ts";
 
 /**
- * What the compiler says about these files, by the rules of the repository; empty when nothing is wrong.
+ * What the compiler says about these files, by the rules of the repository; empty when nothing is wrong. What is wrong elsewhere,
+ * `npm run check` says.
  *
  * @param files Name, without a folder, to text.
  */
@@ -34,12 +35,17 @@ export async function compile(files: ReadonlyMap<string, string>): Promise<strin
     return await new Promise((resolve, reject) => {
       const args = [join(ROOT, "node_modules/typescript/bin/tsc"), "-p", folder, "--pretty", "false"];
       execFile(process.execPath, args, { cwd: folder, timeout: 60_000 }, (error, stdout, stderr) => {
-        if (error === null) resolve("");
-        else if (stdout === "") reject(new Error(`The compiler did not run: ${stderr}`, { cause: error }));
-        else resolve(stdout);
+        if (error === null || stdout !== "") resolve(saidOf([...files.keys()], stdout));
+        else reject(new Error(`The compiler did not run: ${stderr}`, { cause: error }));
       });
     });
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** An error begins with the file's name; what explains it is indented. */
+function saidOf(names: readonly string[], output: string): string {
+  const errors = output.split(/\n(?=\S)/);
+  return errors.filter((error) => names.some((name) => error.startsWith(`${name}(`))).join("\n");
 }

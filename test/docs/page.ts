@@ -10,7 +10,10 @@
  * | `json TYPE`                       | a value of a type of the protocol's                                       |
  * | `sh run`                          | a command that is run between the requests                                |
  * | `ts`                              | a whole file                                                              |
+ * | `ts test`                         | a whole file of tests, which pass                                         |
+ * | `ts from FILE`                    | an excerpt of a file of the repository                                    |
  * | `ts in run`                       | what stands in an agent's `run`                                           |
+ * | `ts in run, throws`               | the same; what it throws is in the fence behind it, `text thrown`         |
  */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,10 +1,12 @@
 /** The TypeScript of docs/ and README.md: it compiles, is what the file it names holds, and throws what it is said to throw. */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 
 import type { Agent, Turn } from "@nylorun/agents";
 import { startRuntime } from "@nylorun/runtime";
@@ -45,7 +47,7 @@ function fileOf(fence: Fence): string {
 
 describe("the TypeScript in docs/ and README.md", { timeout: 120_000 }, () => {
   it("says what it is", () => {
-    for (const { at, mark } of snippets) assert.match(mark, /^(|in run|in run, throws|from [\w./-]+)$/, at);
+    for (const { at, mark } of snippets) assert.match(mark, /^(|test|in run|in run, throws|from [\w./-]+)$/, at);
     assert.ok(snippets.length >= 10, `${snippets.length} snippets were found`);
   });
 
@@ -74,16 +76,32 @@ describe("the TypeScript in docs/ and README.md", { timeout: 120_000 }, () => {
       });
     }
   }
+
+  for (const fence of snippets.filter(({ mark }) => mark === "test")) {
+    it(`passes, where it is a test: ${fence.at}`, async () => {
+      using folder = folderWith(fence);
+      // Not as part of the run that this test is in.
+      const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+      const args = ["--test", "--test-reporter=tap", join(folder.path, "snippet.ts")];
+      const { stdout } = await promisify(execFile)(process.execPath, args, { env, timeout: 60_000 });
+      assert.match(stdout, /^# pass [1-9]/m);
+    });
+  }
 });
+
+/** A folder with nothing but the snippet, where it finds what it imports. */
+function folderWith(fence: Fence): { readonly path: string } & Disposable {
+  const path = mkdtempSync(join(tmpdir(), "nylorun-snippet-"));
+  for (const name of ["node_modules", "examples"]) symlinkSync(join(ROOT, name), join(path, name));
+  writeFileSync(join(path, "package.json"), '{"type": "module"}');
+  writeFileSync(join(path, "snippet.ts"), fileOf(fence));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
+}
 
 /** The message of what the snippet throws when a Runtime runs it. */
 async function errorOf(fence: Fence): Promise<string> {
   await using resources = new AsyncDisposableStack();
-  const folder = mkdtempSync(join(tmpdir(), "nylorun-snippet-"));
-  resources.defer(() => rmSync(folder, { recursive: true }));
-  for (const name of ["node_modules", "examples"]) symlinkSync(join(ROOT, name), join(folder, name));
-  writeFileSync(join(folder, "package.json"), '{"type": "module"}');
-  writeFileSync(join(folder, "snippet.ts"), fileOf(fence));
+  const folder = resources.use(folderWith(fence)).path;
   const { default: agent } = (await import(pathToFileURL(join(folder, "snippet.ts")).href)) as { default: Agent };
   let message = "nothing was thrown";
   const run = async (turn: Turn) => {

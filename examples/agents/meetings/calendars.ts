@@ -73,6 +73,11 @@ export class Calendars {
       .map((row) => ({ ...row }) as unknown as Meeting);
   }
 
+  /** For tests: none is connected, nothing is booked. */
+  reset(): void {
+    this.#database.exec("DELETE FROM meetings; DELETE FROM connections");
+  }
+
   close(): void {
     this.#opened?.close();
     this.#opened = undefined;

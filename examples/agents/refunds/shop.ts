@@ -56,6 +56,11 @@ export class Shop {
     return rows.map((row) => ({ ...row }) as unknown as Receipt);
   }
 
+  /** For tests: no order was ever paid back. */
+  reset(): void {
+    this.#database.exec("DELETE FROM refunds");
+  }
+
   close(): void {
     this.#opened?.close();
     this.#opened = undefined;
