@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { styleText } from "node:util";
 
 import { EXTENSIONS, isEffectsData, isOpenInteraction, isTerminal, plainText } from "@nylorun/protocol";
-import type { BadRequest, OpenInteraction, Task } from "@nylorun/protocol";
+import type { OpenInteraction, Task } from "@nylorun/protocol";
 
 import { Caller, CallError } from "../node/caller.ts";
 import type { Answering, Found } from "../node/caller.ts";
@@ -191,7 +191,7 @@ function refusalText({ error, reason }: CallError): string {
   if (reason === "INTERACTION_NOT_OPEN" || error.code === -32004) {
     return "It was not taken: this was answered meanwhile, or is not asked any more.";
   }
-  const [violation] = (error.data[1] as BadRequest | undefined)?.fieldViolations ?? [];
+  const [violation] = error.data[1]?.fieldViolations ?? [];
   const why = violation === undefined ? error.message : `it ${violation.description}`;
   return `It was not taken: ${plainText(why).replace(/\.$/, "")}.`;
 }

@@ -6,6 +6,7 @@ import type { Authenticate } from "../access/api-keys.ts";
 import type { Signal } from "../store/signal.ts";
 import type { Store } from "../store/store.ts";
 import type { Engine } from "../turn/engine.ts";
+import type { Tracer } from "../turn/ports.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import { createA2aEndpoint } from "./a2a.ts";
 import { jsonText, refuse } from "./answer.ts";
@@ -49,6 +50,7 @@ export interface AppOptions {
   readonly taskIds: TaskIds;
   readonly progress: Progress;
   readonly operations: Operations;
+  readonly tracer: Tracer;
   readonly authenticate: Authenticate;
   readonly log: Log;
   readonly settings: AppSettings;
@@ -63,14 +65,14 @@ export interface App {
 const CARD = "/.well-known/agent-card.json";
 
 export function createApp(options: AppOptions): App {
-  const { engine, store, agents, taskIds, authenticate, log, settings } = options;
+  const { store, agents, authenticate, log, settings } = options;
   const { publicUrl } = settings;
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   const since = store.now();
   const cards = new Map(agents.map((agent) => [agent.id, serveCard(cardOf(agent, publicUrl), since)]));
   const defaultId = settings.defaultAgent ?? (agents.length === 1 ? agents[0]!.id : undefined);
   const defaultCard = defaultId === undefined ? undefined : cards.get(defaultId);
-  const run = createMethods({ engine, store, taskIds, waitMs: settings.a2aWaitMs, stopping: options.stopping });
+  const run = createMethods({ ...options, waitMs: settings.a2aWaitMs });
   const a2a = createA2aEndpoint({ agents: byId, authenticate, run, log, bodyBytes: settings.bodyBytes });
   const list = JSON.stringify({
     agents: agents.map(({ id, name, description, version }) => {

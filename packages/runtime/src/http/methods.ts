@@ -13,6 +13,7 @@ import type { A2aError, A2aMethod, A2aRequests } from "@nylorun/protocol";
 
 import type { Store } from "../store/store.ts";
 import type { Engine } from "../turn/engine.ts";
+import type { Tracer } from "../turn/ports.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import { taskOf } from "../turn/task.ts";
 import type { Call } from "./call.ts";
@@ -20,6 +21,7 @@ import { createListTasks } from "./list-tasks.ts";
 import { createOpenWaits } from "./open-waits.ts";
 import { createPageTokens } from "./page-token.ts";
 import { createSendMessage } from "./send-message.ts";
+import { traceSend } from "./traced-send.ts";
 
 export interface MethodOptions {
   readonly engine: Engine;
@@ -27,6 +29,7 @@ export interface MethodOptions {
   readonly taskIds: TaskIds;
   /** How long a blocking SendMessage waits, in milliseconds. */
   readonly waitMs: number;
+  readonly tracer: Tracer;
   /** Aborted when the Runtime stops: waits end then. */
   readonly stopping: AbortSignal;
 }
@@ -43,11 +46,12 @@ type Method<Name extends A2aMethod> = (call: Call, request: A2aRequests[Name]) =
 /** What is served, and which error the rest is. */
 type Methods = { readonly [Name in A2aMethod]: Method<Name> | { readonly error: () => A2aError } };
 
-export function createMethods({ engine, store, taskIds, waitMs, stopping }: MethodOptions): RunMethod {
+export function createMethods({ engine, store, taskIds, waitMs, tracer, stopping }: MethodOptions): RunMethod {
+  const waits = createOpenWaits(engine, stopping);
   const noPush = { error: () => pushNotificationNotSupported() };
   const noStreaming = notServed("Streaming is not supported: poll with GetTask, or let SendMessage wait.");
   const methods: Methods = {
-    SendMessage: createSendMessage({ engine, store, taskIds, waits: createOpenWaits(engine, stopping), waitMs }),
+    SendMessage: traceSend(tracer, createSendMessage({ engine, store, taskIds, waits, waitMs })),
     GetTask: async ({ scope, active }, { id, historyLength }) =>
       taskOf(await engine.get(scope, id), { taskIds, active, historyLength }),
     ListTasks: createListTasks({ engine, taskIds, tokens: createPageTokens(store) }),

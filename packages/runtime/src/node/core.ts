@@ -12,7 +12,9 @@ import { openSqliteStore } from "../store/sqlite/store.ts";
 import type { Store } from "../store/store.ts";
 import { createEngine } from "../turn/engine.ts";
 import type { Engine } from "../turn/engine.ts";
+import type { Tracer } from "../turn/ports.ts";
 import type { TaskIds } from "../turn/task-id.ts";
+import { noTracer } from "../turn/trace.ts";
 import { createEntropy } from "./entropy.ts";
 import type { Home } from "./home.ts";
 import type { Log } from "./log.ts";
@@ -29,6 +31,8 @@ export interface CoreOptions {
   readonly log: Log;
   /** Where progress is kept for the person at this machine; undefined when others can reach the Runtime. */
   readonly sink?: Sink | undefined;
+  /** Default: none. */
+  readonly tracer?: Tracer | undefined;
 }
 
 export interface Core extends AsyncDisposable {
@@ -40,6 +44,7 @@ export interface Core extends AsyncDisposable {
   readonly engine: Engine;
   readonly operations: Operations;
   readonly progress: ProgressFeed;
+  readonly tracer: Tracer;
 }
 
 /**
@@ -47,7 +52,8 @@ export interface Core extends AsyncDisposable {
  *
  * @throws StoreError `store.newer`, `store.broken`; what `agents` rejects with.
  */
-export async function openCore({ home, settings, agents: loading, log, sink }: CoreOptions): Promise<Core> {
+export async function openCore(options: CoreOptions): Promise<Core> {
+  const { home, settings, agents: loading, log, sink, tracer = noTracer } = options;
   await using opened = new AsyncDisposableStack();
   const signal = opened.use(createLocalSignal());
   const opening = openSqliteStore({ file: home.database, signal });
@@ -61,7 +67,7 @@ export async function openCore({ home, settings, agents: loading, log, sink }: C
   const entropy = createEntropy(await store.secret("turn-seed", () => randomBytes(32)));
   const limits = settings;
   const engine = opened.use(
-    createEngine({ store, signal, agents, taskIds, log, limits, entropy, asyncContext, misfit }),
+    createEngine({ store, signal, agents, taskIds, log, limits, entropy, asyncContext, misfit, tracer }),
   );
   const operations = createOperations({ store, engine, taskIds });
   const stack = opened.move();
@@ -73,6 +79,7 @@ export async function openCore({ home, settings, agents: loading, log, sink }: C
     engine,
     operations,
     progress,
+    tracer,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }

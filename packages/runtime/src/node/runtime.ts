@@ -6,6 +6,7 @@ import { authenticateByApiKey } from "../access/api-keys.ts";
 import type { Authenticate } from "../access/api-keys.ts";
 import { checkSubject } from "../access/subject.ts";
 import type { KeyHolder } from "../store/store.ts";
+import type { Tracer } from "../turn/ports.ts";
 import { checkAgents } from "./agents.ts";
 import { serveControl } from "./control.ts";
 import { openCore } from "./core.ts";
@@ -18,6 +19,7 @@ import type { Log } from "./log.ts";
 import { checkSettings } from "./settings.ts";
 import type { Settings, SomeSettings } from "./settings.ts";
 import { nearest } from "./spelling.ts";
+import { findTracer } from "./tracing.ts";
 import { hearRejections } from "./unheard.ts";
 
 export interface RuntimeOptions extends SomeSettings {
@@ -53,14 +55,16 @@ const HOME_PATIENCE = 1_000;
 const LAST_WORDS = 1_000;
 
 /**
- * Serves agents from within your own program. Settings are options here; the environment and the config file are not read.
+ * Serves agents from within your own program. Settings are options here; the environment and the config file are not read. If the
+ * program has registered an OpenTelemetry SDK by then, turns are traced.
  *
  * @throws RuntimeError, StoreError: why it cannot start. Nothing is left open then.
  */
 export async function startRuntime({ agents, authenticate, ...given }: RuntimeOptions): Promise<Runtime> {
   const settings = checkSettings(given, process.cwd());
   checkAgents(agents);
-  return openRuntime({ settings, agents, authenticate, log: createLog(settings.logLevel), ownsProcess: false });
+  const log = createLog(settings.logLevel);
+  return openRuntime({ settings, agents, authenticate, log, tracer: await findTracer(), ownsProcess: false });
 }
 
 export interface RuntimeParts {
@@ -70,6 +74,7 @@ export interface RuntimeParts {
   readonly log: Log;
   /** See {@link CoreOptions.sink}. */
   readonly sink?: Sink | undefined;
+  readonly tracer: Tracer;
   /** Nothing else runs in this process, so its globals may be suited to serving. */
   readonly ownsProcess: boolean;
 }
@@ -82,7 +87,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   const home = opened.use(await takeHome(settings.home, { purpose: "serve", patienceMs: HOME_PATIENCE }));
   // The app's modules load while the store opens on its own thread.
   const [core, { createApp }] = await Promise.all([
-    openCore({ home, settings, agents: options.agents, log, sink: options.sink }),
+    openCore({ home, settings, agents: options.agents, log, sink: options.sink, tracer: options.tracer }),
     import("../http/app.ts"),
   ]);
   opened.use(core);
@@ -103,6 +108,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     taskIds: core.taskIds,
     progress: core.progress,
     operations: core.operations,
+    tracer: core.tracer,
     authenticate: checked(options.authenticate) ?? authenticateByApiKey(core.store.keys),
     log,
     settings: { ...settings, publicUrl: settings.publicUrl ?? listener.url },

@@ -6,6 +6,7 @@ import { openRuntime } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Settings } from "./settings.ts";
 import { openLocalSink } from "./sink.ts";
+import { openTracing } from "./tracing.ts";
 import { failItsTurn } from "./unheard.ts";
 
 /**
@@ -54,7 +55,9 @@ export async function serve({ settings, files, cwd, announce }: ServeOptions): P
   const warn = (text: string) => log.warn({}, text);
   // The sink is one person's, and so is a Runtime that nobody but this machine reaches.
   const sink = servesThisMachineAlone(settings) ? openLocalSink(warn) : undefined;
-  const runtime = await openRuntime({ settings, agents, log, sink, ownsProcess: true });
+  await using tracing = await openTracing(process.env, log);
+  const { tracer } = tracing;
+  const runtime = await openRuntime({ settings, agents, log, sink, tracer, ownsProcess: true });
   serves = true;
   await announce(runtime);
   const signal = await signalled;
