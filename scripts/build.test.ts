@@ -74,10 +74,8 @@ test("what is published can be imported where sources cannot run, and exports wh
 });
 
 test("its types satisfy a strict program that checks its libraries", async () => {
-  const lines = readdirSync(installed).map(
-    (name) => `import * as ${name.replaceAll("-", "_")} from "@nylorun/${name}";`,
-  );
-  const uses = readdirSync(installed).map((name) => name.replaceAll("-", "_"));
+  const uses = libraries().map((name) => name.replaceAll("-", "_"));
+  const lines = libraries().map((name, index) => `import * as ${uses[index]} from "@nylorun/${name}";`);
   writeFileSync(join(folder, "program.ts"), `${lines.join("\n")}\nconsole.log(${uses.join(", ")});\n`);
   const options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2024", "--types", "node"];
   const tsc = [
@@ -102,8 +100,39 @@ test("its manifests are public, name no source, and ask for each other in the ve
   }
 });
 
-test("the command runs from what is published", async () => {
-  const command = join(installed, "runtime", manifestOf("runtime").bin?.["nylorun"] ?? "");
+test("the commands run from what is published", async () => {
+  const commands = readdirSync(installed).flatMap((name) =>
+    Object.values(manifestOf(name).bin ?? {}).map((path) => [name, join(installed, name, path)] as const),
+  );
+  assert.deepEqual(commands.map(([name]) => name).toSorted(), ["mcp-server", "runtime"]);
+  for (const [name, command] of commands) {
+    const { stdout } = await run(process.execPath, [command, "--help"], { cwd: folder });
+    assert.match(stdout, /^(Usage: )?nylorun/, name);
+  }
+  const [, command = ""] = commands.find(([name]) => name === "runtime") ?? [];
   const { stdout } = await run(process.execPath, [command, "--version"], { cwd: folder });
   assert.equal(stdout.trim(), manifestOf("runtime").version);
+});
+
+test("the MCP server speaks from what is published", async () => {
+  const command = join(installed, "mcp-server", Object.values(manifestOf("mcp-server").bin ?? {})[0] ?? "");
+  const messages = [
+    {
+      id: 1,
+      method: "initialize",
+      params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } },
+    },
+    { id: 2, method: "tools/list" },
+  ];
+  const server = run(process.execPath, [command], { cwd: folder });
+  server.child.stdin?.end(messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join(""));
+  const answers = (await server).stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  assert.equal(answers[0].result.serverInfo.version, manifestOf("mcp-server").version);
+  assert.deepEqual(
+    answers[1].result.tools.map(({ name }: { name: string }) => name),
+    ["report_progress", "get_status"],
+  );
 });
