@@ -29,6 +29,8 @@ interface Round {
   readonly current: number;
   /** Of the main thread, in milliseconds per frame. */
   readonly scriptMs: number;
+  /** Of all of the browser's processes, in milliseconds per second: what else the machine does moves this the least. */
+  readonly cpuMs: number;
 }
 
 export async function run({ quick, rounds = quick ? 1 : 3 }: BenchOptions): Promise<void> {
@@ -47,7 +49,7 @@ export async function run({ quick, rounds = quick ? 1 : 3 }: BenchOptions): Prom
   console.log(`${BARS} bars, ${EVENTS_PER_SECOND} events a second each, for ${seconds} s`);
   console.log(
     table(
-      ["", "frames/s", "late frames", "updates/s", "delivered", "shown at the end", "script ms/frame"],
+      ["", "frames/s", "late frames", "updates/s", "delivered", "shown at the end", "script ms/frame", "CPU ms/s"],
       kinds.map((kind) => [
         names[kind],
         brief(of(kind, "frames")),
@@ -56,6 +58,7 @@ export async function run({ quick, rounds = quick ? 1 : 3 }: BenchOptions): Prom
         percent(of(kind, "delivered") / (BARS * EVENTS_PER_SECOND * seconds)),
         percent(of(kind, "current")),
         brief(of(kind, "scriptMs")),
+        brief(of(kind, "cpuMs")),
       ]),
     ),
   );
@@ -67,6 +70,8 @@ export async function run({ quick, rounds = quick ? 1 : 3 }: BenchOptions): Prom
       progressFps: of("progress", "frames"),
       updates: of("widget", "delivered") / seconds,
       progressUpdates: of("progress", "delivered") / seconds,
+      cpuMs: of("widget", "cpuMs"),
+      progressCpuMs: of("progress", "cpuMs"),
       lateFrames: of("widget", "late"),
       shown: of("widget", "current"),
       noise: Math.max(...kinds.map((kind) => spread(measured[kind].map(({ frames }) => frames)))),
@@ -84,16 +89,26 @@ async function measure(
       "<!doctype html><style>body{margin:1em;font:15px system-ui;display:grid;grid-template-columns:repeat(3,1fr);gap:1em}</style>",
     );
     await page.addScriptTag({ content: script });
-    return await play(page, kind, seconds);
+    const before = await cpuTime(browser);
+    const round = await play(page, kind, seconds);
+    return { ...round, cpuMs: ((await cpuTime(browser)) - before) / seconds };
   } finally {
     await page.close();
   }
 }
 
+/** Of all processes of the browser since they were started, in milliseconds. */
+async function cpuTime(browser: Browser): Promise<number> {
+  const session = await browser.newBrowserCDPSession();
+  const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+  await session.detach();
+  return processInfo.reduce((sum, { cpuTime: seconds }) => sum + seconds * 1000, 0);
+}
+
 /** Runs in the page. */
-async function play(page: Page, kind: Kind, seconds: number): Promise<Round> {
+async function play(page: Page, kind: Kind, seconds: number): Promise<Omit<Round, "cpuMs">> {
   return await page.evaluate(
-    async ({ kind: what, seconds: length, bars, rate }): Promise<Round> => {
+    async ({ kind: what, seconds: length, bars, rate }): Promise<Omit<Round, "cpuMs">> => {
       const stages = ["Reading", "Searching memory", "Reasoning", "Writing", "Checking"];
       const eventOf = (bar: number, turn: number) => ({
         proto: 1 as const,

@@ -169,7 +169,7 @@ test("the bar moves for an event and stands still without one", async () => {
       document.querySelector("agent-progress")!.shadowRoot!.getElementById("shape")!.getAttribute("transform"),
     );
   await bar.show(event({ percent: 10 }));
-  await bar.page.waitForTimeout(1600);
+  await bar.page.waitForTimeout(2100);
   assert.equal(await moving(), 0);
   const turned = await icon();
   await bar.show(event({ percent: 30 }));

@@ -18,7 +18,7 @@ const Base = globalThis.HTMLElement ?? (Object as unknown as typeof HTMLElement)
 let sheet: CSSStyleSheet | undefined;
 
 /** The tip lights up for an event, but not again within this time, in milliseconds: many bars that all glow cost too much. */
-const GLOW_MS = 1500;
+const GLOW_MS = 2000;
 
 /**
  * A bar, a countdown and a stage for one task of one agent. It has no timers and asks for nothing: the page sets `event` each time
