@@ -1,6 +1,6 @@
 /**
  * Reporting progress: round trips of `report_progress` over stdio, each record stored before its answer, against a bare echo tool
- * on the same SDK; and what a record costs at the sink.
+ * on the same SDK; what a record costs at the sink; and how soon 1,000 subscribers of a Runtime hear of a report.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,9 +10,12 @@ import { fileURLToPath } from "node:url";
 import { Sink, sinkRecord } from "@nylorun/progress";
 import { normalizeReport } from "@nylorun/protocol";
 
-import { brief, median, result, spread, table } from "./figures.ts";
+import { EventReader } from "./event-reader.ts";
+import { brief, median, percentile, result, spread, table } from "./figures.ts";
 import type { BenchOptions } from "./main.ts";
 import { McpSession } from "./mcp-session.ts";
+import { addKey, launchNylorun } from "./nylorun.ts";
+import { Server } from "./server.ts";
 
 const command = fileURLToPath(new URL("../packages/mcp-server/bin/mcp-server.js", import.meta.url));
 const echo = fileURLToPath(new URL("peers/mcp-echo.ts", import.meta.url));
@@ -31,8 +34,9 @@ export async function run({ quick, rounds = quick ? 3 : 7 }: BenchOptions): Prom
   try {
     const mcp = await measureMcp(join(folder, "mcp"), rounds, quick ? 500 : 1500);
     const append = await measureAppend(join(folder, "append"), rounds, quick ? 5_000 : 50_000);
+    const events = await measureEvents(join(folder, "home"), quick ? 200 : 1_000, quick ? 50 : 200);
     console.log();
-    console.log(result("progress", { ...mcp, ...append }));
+    console.log(result("progress", { ...mcp, ...append, ...events }));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -110,4 +114,74 @@ async function measureAppend(folder: string, rounds: number, count: number): Pro
     ),
   );
   return { appendUs: median(alone), appendTogetherUs: median(together) };
+}
+
+/** Every report goes to all subscribers. They are read in this process, which takes its own share of the time. */
+async function measureEvents(home: string, subscribers: number, reports: number): Promise<Record<string, number>> {
+  const key = await addKey(home);
+  await using server = await Server.start(
+    launchNylorun({ home, agents: [fileURLToPath(new URL("agents/answer.ts", import.meta.url))] }),
+  );
+  using readers = new DisposableStack();
+  let heard = 0;
+  let wake: (() => void) | undefined;
+  const onEvent = (): void => {
+    heard++;
+    wake?.();
+  };
+  const headers = { authorization: `Bearer ${key}` };
+  await Promise.all(
+    Array.from({ length: subscribers }, async () =>
+      readers.use(await EventReader.open({ port: server.port, path: "/v1/progress/events", headers, onEvent })),
+    ),
+  );
+  const hear = async (count: number): Promise<void> => {
+    const timer = setTimeout(() => {
+      throw new Error(`only ${heard} of ${count} events came`);
+    }, 60_000);
+    await new Promise<void>((resolve) => {
+      wake = () => heard >= count && resolve();
+      wake();
+    });
+    clearTimeout(timer);
+  };
+  const report = async (percent: number): Promise<void> => {
+    const answer = await fetch(`http://127.0.0.1:${server.port}/v1/progress`, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify({ ...REPORT, percent }),
+    });
+    await answer.arrayBuffer();
+  };
+  // Each of them once, to everybody; then as many as there are, at once.
+  const latencies: number[] = [];
+  for (let index = 0; index < reports / 2; index++) {
+    const begun = performance.now();
+    await report(index / 10);
+    await hear((index + 1) * subscribers);
+    latencies.push(performance.now() - begun);
+  }
+  const before = heard;
+  const begun = performance.now();
+  for (let index = 0; index < reports; index++) await report(50 + index / 10);
+  await hear(before + reports * subscribers);
+  const perSecond = (1000 * (heard - before)) / (performance.now() - begun);
+  const sorted = latencies.toSorted((one, other) => one - other);
+  console.log();
+  console.log(
+    table(
+      [`${subscribers} subscribers`, ""],
+      [
+        ["events delivered per second", brief(perSecond)],
+        ["ms until all have heard of a report, p50", brief(percentile(sorted, 0.5))],
+        ["ms until all have heard of a report, p99", brief(percentile(sorted, 0.99))],
+      ],
+    ),
+  );
+  return {
+    subscribers,
+    eventsPerSecond: perSecond,
+    allHeardP50Ms: percentile(sorted, 0.5),
+    allHeardP99Ms: percentile(sorted, 0.99),
+  };
 }

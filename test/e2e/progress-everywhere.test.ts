@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -51,12 +52,9 @@ class Machine implements AsyncDisposable {
     };
   }
 
-  run(...args: string[]): Promise<string> {
-    return new Promise((resolve, reject) => {
-      execFile(process.execPath, [NYLORUN, ...args], { env: this.environment, cwd: this.folder }, (error, stdout) =>
-        error === null ? resolve(stdout) : reject(error),
-      );
-    });
+  async run(...args: string[]): Promise<string> {
+    const options = { env: this.environment, cwd: this.folder };
+    return (await promisify(execFile)(process.execPath, [NYLORUN, ...args], options)).stdout;
   }
 
   /** Serves the agent. Resolves to the address. */
