@@ -20,6 +20,7 @@ import { addDoctorCommand } from "./doctor.ts";
 import { addEffectsCommand } from "./effects.ts";
 import { addHookCommand } from "./hook.ts";
 import { addKeysCommand } from "./keys.ts";
+import { addReplayCheckCommand } from "./replay-check.ts";
 import { addReportCommand } from "./report.ts";
 import { addRunCommand } from "./run.ts";
 import { addServeCommand } from "./serve.ts";
@@ -67,6 +68,7 @@ function createProgram(announce: Announce | undefined): Command {
   addKeysCommand(program);
   addTurnsCommand(program);
   addEffectsCommand(program);
+  addReplayCheckCommand(program);
   addWatchCommand(program);
   addReportCommand(program);
   addRunCommand(program);

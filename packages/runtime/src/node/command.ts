@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Operations } from "../http/operations.ts";
 import { connectControl, findServing } from "./control-client.ts";
 import { RuntimeError } from "./errors.ts";
-import { isHome, readOwner, takeHome } from "./home.ts";
+import { isHome, missingHome, readOwner, takeHome } from "./home.ts";
 import type { Home } from "./home.ts";
 import type { Settings } from "./settings.ts";
 
@@ -24,10 +24,7 @@ export async function withOperations<T>(
   work: (operations: Operations) => Promise<T>,
   options: { readonly make?: boolean } = {},
 ): Promise<T> {
-  if (options.make !== true && !isHome(settings.home)) {
-    const message = `There is no home at ${settings.home}. Do this in the folder where you serve, or name the home with --home.`;
-    throw new RuntimeError("home.missing", message);
-  }
+  if (options.make !== true && !isHome(settings.home)) throw missingHome(settings.home);
   const deadline = performance.now() + PATIENCE;
   for (;;) {
     const control = readOwner(settings.home)?.control;

@@ -68,6 +68,16 @@ export function isHome(folder: string): boolean {
   return existsSync(join(folder, LOCK));
 }
 
+export function missingHome(folder: string): RuntimeError {
+  const message = `There is no home at ${folder}. Do this in the folder where you serve, or name the home with --home.`;
+  return new RuntimeError("home.missing", message);
+}
+
+/** Where the database of a home is, whether there is one yet or not. */
+export function databaseOf(folder: string): string {
+  return join(folder, "nylorun.db");
+}
+
 /** Who says to hold the home. A process that was killed still says so. */
 export function readOwner(folder: string): Owner | undefined {
   try {
@@ -85,7 +95,7 @@ function holdHome({ folder, purpose, lock }: { folder: string; purpose: Purpose;
     renameSync(`${file}.new`, file);
   };
   write({ pid: process.pid, purpose });
-  const database = join(folder, "nylorun.db");
+  const database = databaseOf(folder);
   // SQLite gives its other files the mode of this one.
   if (!existsSync(database)) writeFileSync(database, "", { mode: 0o600 });
   let disposed = false;

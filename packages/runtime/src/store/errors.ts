@@ -12,6 +12,8 @@ export class StoreError extends Error {
 export type StoreErrorCode =
   /** The database was written by a newer version of Nylorun. */
   | "store.newer"
+  /** The database was written by an older version of Nylorun, and was only to be looked into. */
+  | "store.older"
   /** The file is no database, or it cannot be opened. */
   | "store.broken"
   /** A write failed: nothing of its batch is stored. */

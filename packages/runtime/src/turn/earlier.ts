@@ -1,7 +1,7 @@
 import type { EarlierTurn } from "@nylorun/agents";
 import { taskStateOf } from "@nylorun/protocol";
 
-import type { EnginePorts } from "./ports.ts";
+import type { Store } from "../store/store.ts";
 import type { TurnKey, TurnRecord } from "./record.ts";
 import type { TaskIds } from "./task-id.ts";
 
@@ -10,7 +10,7 @@ const earlierLimit = 100;
 
 /** The ended turns of a context before this one, as an author is given them. */
 export async function loadEarlier(
-  { store, taskIds }: Pick<EnginePorts, "store" | "taskIds">,
+  { store, taskIds }: { readonly store: Pick<Store, "loadEarlier">; readonly taskIds: TaskIds },
   key: TurnKey,
 ): Promise<readonly EarlierTurn[]> {
   const turns = await store.loadEarlier(key, earlierLimit);

@@ -25,14 +25,19 @@ const aftermath = 3;
 /** Turns of the event loop in which most code meets what is recorded. */
 const promptly = 1000;
 
+/** Of the store, a rehearsal asks for what came before. */
+export type RehearsalPorts = Omit<EngineOptions, "agents" | "store" | "signal" | "log"> & {
+  readonly store: Pick<Store, "loadEarlier" | "now">;
+};
+
 /**
- * @param ports Of the store, only what is read. `replayStallMs` is how long code may take, which awaits something that is not
+ * @param ports `replayStallMs` is how long code may take, which awaits something that is not
  *   `turn`'s, until it makes a call that is recorded.
  * @returns Why the turn would be held; undefined when the code fits.
  */
 export async function rehearse(
   { turn, journal, agent }: Rehearsed,
-  ports: Omit<EngineOptions, "agents">,
+  ports: RehearsalPorts,
 ): Promise<string | undefined> {
   const threw: unknown[] = [];
   const view = released(turn.view);
@@ -85,9 +90,10 @@ function inert(agent: Agent, onThrow: (error: unknown) => void): Agent {
 }
 
 /** The ports of a run that is heard by nobody, and whose writes are taken and forgotten. */
-function withoutConsequence(ports: Omit<EngineOptions, "agents">, turn: TurnRecord): EnginePorts {
+function withoutConsequence(ports: RehearsalPorts, turn: TurnRecord): EnginePorts {
   const silent = () => undefined;
-  const replica: Partial<Store> = {
+  // All that a run asks of a store.
+  const store: Pick<Store, "commit" | "renew" | "loadTurn" | "loadJournal" | "now"> = {
     commit: async ({ length, entries = [] }) => ({
       kind: "committed",
       length: length + entries.length,
@@ -96,18 +102,14 @@ function withoutConsequence(ports: Omit<EngineOptions, "agents">, turn: TurnReco
     renew: async () => [],
     loadTurn: async () => turn,
     loadJournal: async () => [],
+    now: () => ports.store.now(),
   };
   return {
     timers: systemTimers,
     tracer: noTracer,
     ...ports,
     agents: [],
-    store: new Proxy(ports.store, {
-      get(store, name) {
-        const member = (Reflect.get(replica, name) ?? Reflect.get(store, name, store)) as unknown;
-        return typeof member === "function" ? (member.bind(store) as unknown) : member;
-      },
-    }),
+    store: store as Store,
     signal: {
       turnChanged: silent,
       onTurn: () => silent,

@@ -40,12 +40,9 @@ async function rehearsed(
 
 async function portsOf(node: Node): Promise<Parameters<typeof rehearse>[1]> {
   const seed = await node.inner.secret("turn-seed", () => assert.fail("it is there"));
-  const unheard = (_: object, message: string) => assert.fail(message);
   return {
     store: node.inner,
-    signal: node.signal,
     taskIds: node.taskIds,
-    log: { debug: unheard, info: unheard, warn: unheard, error: unheard },
     limits,
     entropy: createEntropy(seed),
     asyncContext,

@@ -6,6 +6,9 @@ import { StoreError } from "../errors.ts";
 
 const migrations = ["001-first.sql"];
 
+/** Of a database that this version has written, or brought up to date. */
+export const schemaVersion = migrations.length;
+
 /** WAL, and every commit is on disk when it returns. Only the writer waits for locks. */
 export function openWritable(file: string): DatabaseSync {
   const database = open(file, { timeout: 5000 });
