@@ -136,7 +136,7 @@ export class Life {
       commit: (change) => this.#commit(change),
       findMessage: (key) => this.#ask(() => store.findMessage(key)),
       renew: (leases, leaseMs) => this.#ask(() => store.renew(leases, leaseMs)),
-      nextDue: () => this.#ask(() => store.nextDue()),
+      nextDue: (after) => this.#ask(() => store.nextDue(after)),
       loadTurn: (key) => this.#ask(() => store.loadTurn(key)),
       loadJournal: (key, from) => this.#ask(() => store.loadJournal(key, from)),
       loadEarlier: (key, limit) => this.#ask(() => store.loadEarlier(key, limit)),
