@@ -6,6 +6,7 @@
 import { hash, randomBytes } from "node:crypto";
 
 import type { KeyHolder, KeyRecord, KeyStore } from "../store/store.ts";
+import { bearerToken } from "./bearer.ts";
 import type { Principal } from "./principal.ts";
 import { checkSubject } from "./subject.ts";
 
@@ -58,9 +59,4 @@ function makeApiKey(): string {
 /** What the store keeps of a key: 43 characters of base64url. */
 function hashApiKey(key: string): string {
   return hash("sha256", key, "base64url");
-}
-
-/** The token of an `Authorization` header whose scheme, in any case, is Bearer (RFC 6750, section 2.1). */
-function bearerToken(header: string | null): string | undefined {
-  return header === null ? undefined : /^bearer +([^\s,]+) *$/i.exec(header)?.[1];
 }

@@ -11,6 +11,7 @@ import type { TaskIds } from "../turn/task-id.ts";
 import { createA2aEndpoint } from "./a2a.ts";
 import { jsonText, refuse } from "./answer.ts";
 import { agentUrl, cardOf, serveCard } from "./card.ts";
+import { withCors } from "./cors.ts";
 import { logFailure } from "./failure-log.ts";
 import type { Log } from "./failure-log.ts";
 import { createHostCheck, hostOf } from "./hosts.ts";
@@ -40,6 +41,10 @@ export interface AppSettings extends HostSettings {
   readonly a2aWaitMs: number;
   /** The largest request body, in bytes. */
   readonly bodyBytes: number;
+  /** The origins whose pages may call. */
+  readonly corsOrigins: readonly string[];
+  /** Whose tokens `authenticate` takes, for the cards. */
+  readonly jwtIssuers: readonly { readonly issuer: string }[];
 }
 
 export interface AppOptions {
@@ -69,7 +74,7 @@ export function createApp(options: AppOptions): App {
   const { publicUrl } = settings;
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   const since = store.now();
-  const cards = new Map(agents.map((agent) => [agent.id, serveCard(cardOf(agent, publicUrl), since)]));
+  const cards = new Map(agents.map((agent) => [agent.id, serveCard(cardOf(agent, settings), since)]));
   const defaultId = settings.defaultAgent ?? (agents.length === 1 ? agents[0]!.id : undefined);
   const defaultCard = defaultId === undefined ? undefined : cards.get(defaultId);
   const run = createMethods({ ...options, waitMs: settings.a2aWaitMs });
@@ -117,7 +122,8 @@ export function createApp(options: AppOptions): App {
   }
 
   const isAnswered = createHostCheck(settings);
+  const answer = withCors((request) => routes.fetch(request), settings.corsOrigins);
   return {
-    fetch: (request) => (isAnswered(request.url) ? routes.fetch(request) : refuse(wrongHost(hostOf(request.url)))),
+    fetch: (request) => (isAnswered(request.url) ? answer(request) : refuse(wrongHost(hostOf(request.url)))),
   };
 }

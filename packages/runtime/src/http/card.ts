@@ -18,8 +18,15 @@ export function agentUrl(publicUrl: string, id: string): string {
   return `${publicUrl}/v1/a2a/agents/${id}/`;
 }
 
-/** @param publicUrl Without a slash at the end. */
-export function cardOf(agent: Agent, publicUrl: string): AgentCard {
+export interface CardSettings {
+  /** Without a slash at the end. */
+  readonly publicUrl: string;
+  /** Whose tokens are taken beside keys. */
+  readonly jwtIssuers?: readonly { readonly issuer: string }[];
+}
+
+export function cardOf(agent: Agent, { publicUrl, jwtIssuers = [] }: CardSettings): AgentCard {
+  const issuers = [...new Set(jwtIssuers.map(({ issuer }) => issuer))].join(" or ");
   return {
     name: agent.name,
     description: agent.description,
@@ -34,7 +41,12 @@ export function cardOf(agent: Agent, publicUrl: string): AgentCard {
       extendedAgentCard: false,
     },
     securitySchemes: {
-      bearer: { httpAuthSecurityScheme: { scheme: "Bearer", description: "A key that the Runtime's operator made." } },
+      bearer: {
+        httpAuthSecurityScheme: {
+          scheme: "Bearer",
+          description: `A key that the Runtime's operator made${issuers === "" ? "" : `, or a JWT of ${issuers}`}.`,
+        },
+      },
     },
     securityRequirements: [{ schemes: { bearer: {} } }],
     defaultInputModes: agent.inputModes,

@@ -10,6 +10,7 @@ import type { Tracer } from "../turn/ports.ts";
 import { checkAgents } from "./agents.ts";
 import { serveControl } from "./control.ts";
 import { openCore } from "./core.ts";
+import type { Core } from "./core.ts";
 import { RuntimeError } from "./errors.ts";
 import { takeHome } from "./home.ts";
 import { listen } from "./listener.ts";
@@ -109,7 +110,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     progress: core.progress,
     operations: core.operations,
     tracer: core.tracer,
-    authenticate: checked(options.authenticate) ?? authenticateByApiKey(core.store.keys),
+    authenticate: checked(options.authenticate) ?? (await authenticator(core, settings)),
     log,
     settings: { ...settings, publicUrl: settings.publicUrl ?? listener.url },
     stopping: stopping.signal,
@@ -138,6 +139,15 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     stop: () => (stopped ??= stop()),
     [Symbol.asyncDispose]: () => (stopped ??= stop()),
   };
+}
+
+/** By key, and by the tokens of whom the operator trusts. */
+async function authenticator({ store }: Core, { jwtIssuers }: Settings): Promise<Authenticate> {
+  const byKey = authenticateByApiKey(store.keys);
+  if (jwtIssuers.length === 0) return byKey;
+  const { authenticateByJwt } = await import("../access/jwt.ts");
+  const byToken = authenticateByJwt(jwtIssuers);
+  return async (request) => (await byKey(request)) ?? byToken(request);
 }
 
 /** An embedder's own check, whose subjects keep to the rule of all subjects. */

@@ -6,6 +6,8 @@ import { isIP } from "node:net";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 
+import type { JwtIssuer } from "../access/jwt.ts";
+
 /** One setting. `T` is what the program works with. */
 export interface Setting<T> {
   /** What it does, in a sentence. */
@@ -109,6 +111,84 @@ export function hostNames(options: About): Setting<readonly string[]> {
     fromText: (text) => check(text.split(",")),
     fromJson: (value) => (Array.isArray(value) ? check(value) : undefined),
   };
+}
+
+/** Origins as browsers write them. As a text: separated by commas. */
+export function origins(options: About): Setting<readonly string[]> {
+  const check = (values: readonly unknown[]) => {
+    const found = values.map((value) => {
+      const url = typeof value === "string" ? URL.parse(value.trim()) : null;
+      // An origin and nothing else: a path would never match, and look as if it limited something.
+      const isOrigin = url !== null && /^https?:$/.test(url.protocol) && `${url.origin}/` === url.href;
+      return isOrigin ? url.origin : undefined;
+    });
+    return found.every((origin) => origin !== undefined) ? found : undefined;
+  };
+  return {
+    doc: options.doc,
+    placeholder: "origins",
+    allowed:
+      'http or https origins without path, separated by commas (in a config file: a list), such as "https://app.example.com"',
+    default: [],
+    defaultText: undefined,
+    fromText: (text) => check(text.split(",")),
+    fromJson: (value) => (Array.isArray(value) ? check(value) : undefined),
+  };
+}
+
+/** Issuers of tokens. As a text: the same JSON. */
+export function jwtIssuers(options: About): Setting<readonly JwtIssuer[]> {
+  const fromJson = (value: unknown) => {
+    if (!Array.isArray(value) || !value.every(isIssuer)) return undefined;
+    return new Set(value.map(({ name }) => name)).size === value.length ? value : undefined;
+  };
+  return {
+    doc: options.doc,
+    placeholder: "json",
+    allowed:
+      'a list of {"name", "issuer", "audience"} with either "jwksUrl" (https, or http on this machine) or "jwks", and if wanted "subject", such as "{tenant}/{sub}"; names are 1-60 of a-z, 0-9 and "-", no two alike',
+    default: [],
+    defaultText: undefined,
+    fromText(text) {
+      try {
+        return fromJson(JSON.parse(text));
+      } catch {
+        return undefined;
+      }
+    },
+    fromJson,
+  };
+}
+
+function isIssuer(value: unknown): value is JwtIssuer {
+  if (typeof value !== "object" || value === null) return false;
+  const { name, issuer, audience, jwksUrl, jwks, subject, ...others } = value as Record<string, unknown>;
+  const isText = (one: unknown) => typeof one === "string" && one !== "";
+  return (
+    Object.keys(others).length === 0 &&
+    typeof name === "string" &&
+    /^[a-z0-9][a-z0-9-]{0,59}$/.test(name) &&
+    isText(issuer) &&
+    isText(audience) &&
+    (subject === undefined || isText(subject)) &&
+    (jwks === undefined) !== (jwksUrl === undefined) &&
+    (jwks === undefined || isKeySet(jwks)) &&
+    (jwksUrl === undefined || isKeysUrl(jwksUrl))
+  );
+}
+
+function isKeySet(value: unknown): boolean {
+  const keys = (value as { keys?: unknown } | null)?.keys;
+  return Array.isArray(keys) && keys.every((key: { kty?: unknown } | null) => typeof key?.kty === "string");
+}
+
+/** Whoever can change the keys on their way can be anybody. */
+function isKeysUrl(value: unknown): boolean {
+  const url = typeof value === "string" ? URL.parse(value) : null;
+  if (url === null || url.username !== "" || url.password !== "") return false;
+  return (
+    url.protocol === "https:" || (url.protocol === "http:" && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname))
+  );
 }
 
 /** One of a few words. */

@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import { RuntimeError } from "./errors.ts";
-import { agentId, baseUrl, folder, host, hostNames, oneOf, whole } from "./setting.ts";
+import { agentId, baseUrl, folder, host, hostNames, jwtIssuers, oneOf, origins, whole } from "./setting.ts";
 import type { Setting } from "./setting.ts";
 import { nearest } from "./spelling.ts";
 
@@ -34,6 +34,12 @@ export const SETTINGS = {
   }),
   allowedHosts: hostNames({
     doc: "More names that requests may carry in their Host header, besides the public URL's and, on this machine, localhost.",
+  }),
+  corsOrigins: origins({
+    doc: "The origins whose pages may call from a browser. Without any: none but the Runtime's own.",
+  }),
+  jwtIssuers: jwtIssuers({
+    doc: "Whose tokens are taken beside keys: JWTs (RS256, ES256, EdDSA) of these issuers. Their subjects are `<name>:<sub>`, or what `subject` says.",
   }),
   defaultAgent: agentId({
     doc: "Whose card /.well-known/agent-card.json is. Without it: the only agent's, if there is one only.",

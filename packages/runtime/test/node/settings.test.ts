@@ -53,6 +53,8 @@ describe("settings", () => {
       ["port", "--port", "NYLORUN_PORT", "6956"],
       ["publicUrl", "--public-url", "NYLORUN_PUBLIC_URL", "-"],
       ["allowedHosts", "--allowed-hosts", "NYLORUN_ALLOWED_HOSTS", "-"],
+      ["corsOrigins", "--cors-origins", "NYLORUN_CORS_ORIGINS", "-"],
+      ["jwtIssuers", "--jwt-issuers", "NYLORUN_JWT_ISSUERS", "-"],
       ["defaultAgent", "--default-agent", "NYLORUN_DEFAULT_AGENT", "-"],
       ["a2aWaitMs", "--a2a-wait-ms", "NYLORUN_A2A_WAIT_MS", "300000"],
       ["messageDedupeMs", "--message-dedupe-ms", "NYLORUN_MESSAGE_DEDUPE_MS", "86400000"],
@@ -107,11 +109,35 @@ describe("settings", () => {
       publicUrl: "HTTPS://Agents.Example.com:443/team/",
       host: "[::1]",
       allowedHosts: "a.example, B.example",
+      corsOrigins: "HTTPS://App.Example.com:443/, http://127.0.0.1:5173",
     };
     const read = settings({ flags });
     assert.equal(read.publicUrl, "https://agents.example.com/team");
     assert.equal(read.host, "::1");
     assert.deepEqual(read.allowedHosts, ["a.example", "b.example"]);
+    assert.deepEqual(read.corsOrigins, ["https://app.example.com", "http://127.0.0.1:5173"]);
+  });
+
+  it("name issuers in JSON, on the command line too", () => {
+    const issuer = {
+      name: "app",
+      issuer: "https://id.example.com",
+      audience: "nylorun",
+      jwksUrl: "https://id.example.com/keys",
+    };
+    assert.deepEqual(settings({ flags: { jwtIssuers: JSON.stringify([issuer]) } }).jwtIssuers, [issuer]);
+    assert.deepEqual(settings({ config: configFile({ jwtIssuers: [issuer] }) }).jwtIssuers, [issuer]);
+    const wrong = [
+      { ...issuer, name: "App" },
+      { ...issuer, audience: "" },
+      { ...issuer, jwksUrl: "http://id.example.com/keys" },
+      { ...issuer, jwks: { keys: [] } },
+      { ...issuer, jwksUrl: undefined },
+      { ...issuer, secret: "x" },
+    ];
+    for (const one of wrong)
+      assert.equal(refusal({ config: configFile({ jwtIssuers: [one] }) })?.code, "setting.invalid");
+    assert.equal(refusal({ config: configFile({ jwtIssuers: [issuer, issuer] }) })?.code, "setting.invalid");
   });
 
   const refused: readonly [SettingName, string][] = [
@@ -137,6 +163,12 @@ describe("settings", () => {
     ["allowedHosts", "a.example,,b.example"],
     ["allowedHosts", "a.example:80"],
     ["allowedHosts", "*"],
+    ["corsOrigins", "*"],
+    ["corsOrigins", "app.example.com"],
+    ["corsOrigins", "null"],
+    ["corsOrigins", "https://app.example.com/path"],
+    ["jwtIssuers", "{}"],
+    ["jwtIssuers", "app"],
     ["defaultAgent", "Echo"],
     ["logLevel", "trace"],
     ["logLevel", "INFO"],
