@@ -97,6 +97,20 @@ export interface Store extends AsyncDisposable {
    */
   listUnfinished(query: UnfinishedQuery): Promise<UnfinishedPage>;
 
+  /**
+   * One short step of forgetting what is past its time: so short that no other write waits long for it. Turns that need an operator
+   * are kept, and those of a context that has an active turn.
+   */
+  forget(step: Forget): Promise<Forgotten>;
+  /**
+   * Erases turns with all that belongs to them, a little at a time; of a subject, also its keys. It is refused while one of them
+   * runs, or is about to; what waits is erased too.
+   */
+  erase(what: Erase): Promise<Erased>;
+
+  /** How much there is, and how long the oldest waits: for operators. */
+  measure(): Promise<StoreFigures>;
+
   readonly keys: KeyStore;
 
   /** A key that the Runtime made for itself (task ids, …), made with `make` at the first call ever. */
@@ -230,6 +244,45 @@ export interface UnfinishedPage {
   readonly turns: readonly TurnRecord[];
   /** Undefined: there are no more. */
   readonly next: string | undefined;
+}
+
+export interface Forget {
+  readonly what: "messages" | "journals" | "turns";
+  /** The journals of turns that ended before this moment, or the turns; message ids that are remembered until then. */
+  readonly before: number;
+  /** {@link Forgotten.next} of the step before. Default: the beginning. */
+  readonly after?: number;
+  /** Rows that are looked at. */
+  readonly limit: number;
+}
+
+export interface Forgotten {
+  /** Rows that are no more. */
+  readonly count: number;
+  /** Undefined: there is nothing more to forget. */
+  readonly next: number | undefined;
+}
+
+export type Erase =
+  | { readonly what: "turn"; readonly key: TurnKey }
+  | { readonly what: "context"; readonly subject: string; readonly agent: string; readonly contextId: string }
+  | { readonly what: "subject"; readonly subject: string };
+
+export type Erased =
+  | { readonly kind: "erased"; readonly turns: number }
+  /** One of them runs. Nothing is erased, or what was until one that came meanwhile ran. */
+  | { readonly kind: "running"; readonly turns: number }
+  | { readonly kind: "unknown" };
+
+export interface StoreFigures {
+  /** Turns by the state that callers are shown. */
+  readonly turns: Readonly<Record<TaskState, number>>;
+  /** Contexts that wait for a node, and since when the oldest does. */
+  readonly ready: number;
+  readonly readySince: number | undefined;
+  /** What everything takes, and how much of that is free to be used again. Undefined where the store does not know. */
+  readonly bytes: number | undefined;
+  readonly freeBytes: number | undefined;
 }
 
 /** API keys: only hashes are kept. */

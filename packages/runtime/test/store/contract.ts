@@ -8,16 +8,25 @@ import { acceptContract } from "./contract/accept.ts";
 import { claimContract } from "./contract/claim.ts";
 import { commitContract } from "./contract/commit.ts";
 import { crowdContract } from "./contract/crowd.ts";
+import { forgettingContract } from "./contract/forgetting.ts";
 import { keyContract } from "./contract/keys.ts";
 import { listContract } from "./contract/lists.ts";
 import { messageContract } from "./contract/messages.ts";
 import { reopenContract } from "./contract/reopen.ts";
 import { sequenceContract } from "./contract/sequences.ts";
+import { shareContract } from "./contract/shares.ts";
 import { thenContract } from "./contract/then.ts";
+import { totalContract } from "./contract/totals.ts";
 import type { Open } from "./place.ts";
 
-/** @param runs Of each property: `STORE_RUNS` in the environment comes before it. */
-export function storeContract(name: string, open: Open, { runs: given }: { readonly runs: number }): void {
+export interface ContractOptions {
+  /** Of each property: `STORE_RUNS` in the environment comes before it. */
+  readonly runs: number;
+  /** So many, about, that the store counts them in each way that it has. */
+  readonly turns: number;
+}
+
+export function storeContract(name: string, open: Open, { runs: given, turns }: ContractOptions): void {
   const runs = Number(process.env["STORE_RUNS"] ?? given);
   describe(`the store ${name}`, () => {
     acceptContract(open);
@@ -30,5 +39,8 @@ export function storeContract(name: string, open: Open, { runs: given }: { reado
     reopenContract(open);
     crowdContract(open);
     sequenceContract(open, runs);
+    shareContract(open);
+    forgettingContract(open);
+    totalContract(open, { runs: Math.ceil(runs / 100), turns });
   });
 }

@@ -15,5 +15,5 @@ storeContract(
       async [Symbol.asyncDispose]() {},
     };
   },
-  { runs: 300 },
+  { runs: 300, turns: 600 },
 );

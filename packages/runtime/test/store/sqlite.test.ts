@@ -43,7 +43,7 @@ class Folder implements Disposable {
   }
 }
 
-storeContract("in SQLite", open, { runs: 10 });
+storeContract("in SQLite", open, { runs: 10, turns: 12_000 });
 
 describe("a group of writes in SQLite", () => {
   it("that one of them fails in is stored without that one, and nothing of it is left", async () => {

@@ -1,6 +1,6 @@
 /** Lists of turns, made from all of them: here they are few. Pure. */
-import { taskStateOf } from "@nylorun/protocol";
-import type { TurnState } from "@nylorun/protocol";
+import { TASK_STATES, taskStateOf } from "@nylorun/protocol";
+import type { TaskState, TurnState } from "@nylorun/protocol";
 
 import type { TurnKey, TurnRecord } from "../../turn/record.ts";
 import type { TurnPage, TurnQuery, UnfinishedPage, UnfinishedQuery } from "../store.ts";
@@ -17,7 +17,21 @@ export function earlierOf(turns: Turns, { context, turn }: TurnKey, limit: numbe
 }
 
 export function troubledOf(turns: Turns, limit: number): Turns {
-  return turns.filter(({ view }) => view.held !== undefined || view.lost !== undefined).slice(0, limit);
+  return turns.filter(isTroubled).slice(0, limit);
+}
+
+/** It needs an operator. */
+export function isTroubled({ view }: TurnRecord): boolean {
+  return view.held !== undefined || view.lost !== undefined;
+}
+
+/** How many there are, by the state that callers are shown. */
+export function countsOf(turns: Turns): Record<TaskState, number> {
+  const counts = TASK_STATES.map((status) => [
+    status,
+    turns.filter((turn) => taskStateOf(turn.state, turn.view.waitsFor) === status).length,
+  ]);
+  return Object.fromEntries(counts) as Record<TaskState, number>;
 }
 
 export function pageOf(turns: Turns, query: TurnQuery): TurnPage {

@@ -7,8 +7,22 @@ import { taskStateOf } from "@nylorun/protocol";
 import type { Entry } from "../../turn/journal.ts";
 import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
 import { hasShare, suspectDeaths } from "../store.ts";
-import type { Accept, Accepted, Commit, Committed, MessageKey, Seen, Share, Store, SubjectLimits } from "../store.ts";
-import { isEnded } from "./lists.ts";
+import type {
+  Accept,
+  Accepted,
+  Commit,
+  Committed,
+  Erase,
+  Erased,
+  Forget,
+  Forgotten,
+  MessageKey,
+  Seen,
+  Share,
+  Store,
+  SubjectLimits,
+} from "../store.ts";
+import { isEnded, isTroubled } from "./lists.ts";
 
 /** Who asks, and when. */
 export interface Asker {
@@ -46,6 +60,9 @@ export class Memory {
   /** When each subject was served last, in claims. */
   readonly #served = new Map<string, number>();
   #turnsServed = 0;
+  /** Keys are not used twice. */
+  #lastTurn = 0;
+  #lastContext = 0;
 
   accept(accept: Accept, { node, now }: Asker): Accepted {
     const { key, claim } = accept;
@@ -62,7 +79,7 @@ export class Memory {
     if (full) return { kind: full };
 
     const context = known ?? this.#addContext(key);
-    const turn = this.#turns.size + 1;
+    const turn = ++this.#lastTurn;
     const record: TurnRecord = {
       context: context.context,
       turn,
@@ -208,6 +225,69 @@ export class Memory {
     return copy(this.#find(key)?.journal.slice(from) ?? []);
   }
 
+  forget({ what, before, after = 0, limit }: Forget): Forgotten {
+    if (what === "messages") {
+      const past = [...this.#messages].filter(([, { forgetAt }]) => forgetAt <= before).slice(0, limit);
+      for (const [name] of past) this.#messages.delete(name);
+      return { count: past.length, next: past.length < limit ? undefined : 0 };
+    }
+    const rest = [...this.#turns.values()].filter(({ record }) => record.turn > after);
+    const looked = rest.slice(0, limit);
+    const past = looked.filter(({ record, journal }) => {
+      if (!isEnded(record.state) || record.statusAt >= before || isTroubled(record)) return false;
+      return what === "journals" ? journal.length > 0 : this.#contexts.get(record.context)!.active === undefined;
+    });
+    for (const turn of past) {
+      if (what === "journals") turn.journal.length = 0;
+      else this.#drop(turn, before);
+    }
+    return { count: past.length, next: rest.length > limit ? looked.at(-1)!.record.turn : undefined };
+  }
+
+  erase(what: Erase, now: number): Erased {
+    const contexts = [...this.#contexts.values()].filter((context) => {
+      if (what.what === "turn") return context.context === what.key.context;
+      if (context.subject !== what.subject) return false;
+      return what.what === "subject" || (context.agent === what.agent && context.name === what.contextId);
+    });
+    const isMeant = ({ record }: Turn) =>
+      contexts.some(({ context }) => context === record.context) &&
+      (what.what !== "turn" || record.turn === what.key.turn);
+    const turns = [...this.#turns.values()].filter(isMeant);
+    if (turns.length === 0) return { kind: "unknown" };
+    const runs = ({ context, active, runner }: Context) =>
+      active !== undefined &&
+      turns.some(({ record }) => record.context === context && record.turn === active) &&
+      (runner !== undefined || this.#turns.get(active)!.record.state === "running");
+    if (contexts.some(runs)) return { kind: "running", turns: 0 };
+    // Those that wait go first, so that none of them begins.
+    for (const turn of turns.toSorted((a, b) => b.record.turn - a.record.turn)) this.#drop(turn, now);
+    return { kind: "erased", turns: turns.length };
+  }
+
+  /** Contexts that wait for a node, and since when the oldest does. */
+  ready(): { readonly ready: number; readonly readySince: number | undefined } {
+    const since = [...this.#contexts.values()].flatMap(({ active, runner, dueAt }) => {
+      const isReady = active !== undefined && runner === undefined && dueAt !== undefined;
+      return isReady && this.#turns.get(active)!.record.state === "running" ? [dueAt] : [];
+    });
+    return { ready: since.length, readySince: since.length === 0 ? undefined : Math.min(...since) };
+  }
+
+  #drop({ record }: Turn, now: number): void {
+    const context = this.#contexts.get(record.context)!;
+    this.#turns.delete(record.turn);
+    context.queue = context.queue.filter((turn) => turn !== record.turn);
+    if (context.active === record.turn) this.#startNext(context, now);
+    if (
+      context.active !== undefined ||
+      [...this.#turns.values()].some((turn) => turn.record.context === context.context)
+    )
+      return;
+    this.#contexts.delete(context.context);
+    this.#named.delete(nameOf(context, context.name));
+  }
+
   /** In the order in which the turns began. Not copied. */
   records(): TurnRecord[] {
     return [...this.#turns.values()].map(({ record }) => record);
@@ -215,7 +295,7 @@ export class Memory {
 
   findMessage(key: MessageKey, now: number): Seen | undefined {
     const seen = this.#messages.get(messageName(key));
-    if (seen === undefined || seen.forgetAt <= now) return undefined;
+    if (seen === undefined || seen.forgetAt <= now || !this.#turns.has(seen.turn)) return undefined;
     return { context: seen.context, turn: seen.turn, contentHash: seen.contentHash };
   }
 
@@ -244,7 +324,7 @@ export class Memory {
         return idle;
       case "wake":
         if (context.runner !== undefined || context.active !== key.turn) return idle;
-        context.dueAt = now;
+        context.dueAt = Math.min(context.dueAt ?? now, now);
         return { next: undefined, due: true };
       case "park":
         context.runner = undefined;
@@ -318,7 +398,7 @@ export class Memory {
     const name = key.contextId ?? crypto.randomUUID();
     const { subject, agent } = key;
     const context: Context = {
-      context: this.#contexts.size + 1,
+      context: ++this.#lastContext,
       subject,
       agent,
       name,
@@ -351,7 +431,7 @@ export class Memory {
   }
 }
 
-function nameOf({ subject, agent }: MessageKey, contextId: string): string {
+function nameOf({ subject, agent }: Pick<MessageKey, "subject" | "agent">, contextId: string): string {
   return JSON.stringify([subject, agent, contextId]);
 }
 

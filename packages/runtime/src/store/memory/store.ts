@@ -8,7 +8,7 @@
 import { StoreError } from "../errors.ts";
 import type { Signal } from "../signal.ts";
 import type { KeyHolder, KeyRecord, Store } from "../store.ts";
-import { earlierOf, pageOf, troubledOf, unfinishedOf } from "./lists.ts";
+import { countsOf, earlierOf, pageOf, troubledOf, unfinishedOf } from "./lists.ts";
 import { copy, Memory } from "./memory.ts";
 
 export interface MemoryStoreOptions {
@@ -36,7 +36,7 @@ export function createMemoryHome(): MemoryHome {
 }
 
 interface Shelf {
-  readonly keys: { readonly hash: string; record: KeyRecord }[];
+  keys: { readonly hash: string; record: KeyRecord }[];
   readonly secrets: Map<string, Uint8Array>;
 }
 
@@ -104,6 +104,28 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
     listTroubled: async (limit) => copy(troubledOf(memory.records(), limit)),
     listUnfinished: async (query) => copy(unfinishedOf(memory.records(), query)),
 
+    forget: (step) => write(() => memory.forget(step)),
+
+    erase(what) {
+      const at = now();
+      return write(() => {
+        const erased = memory.erase(what, at);
+        if (what.what !== "subject" || erased.kind === "running") return erased;
+        const before = shelf.keys.length;
+        shelf.keys = shelf.keys.filter(
+          ({ record: { holder } }) => !("subject" in holder) || holder.subject !== what.subject,
+        );
+        return erased.kind === "unknown" && shelf.keys.length < before ? { kind: "erased", turns: 0 } : erased;
+      });
+    },
+
+    measure: async () => ({
+      turns: countsOf(memory.records()),
+      ...memory.ready(),
+      bytes: undefined,
+      freeBytes: undefined,
+    }),
+
     keys: {
       add({ hash, holder }) {
         const createdAt = now();
@@ -144,7 +166,12 @@ function addKey(
   if (keys.some((key) => key.hash === hash)) {
     throw new StoreError("store.failed", "A write failed: there is a key with this hash.");
   }
-  const record = { id: String(keys.length + 1), holder: structuredClone(holder), createdAt, revokedAt: undefined };
+  const record = {
+    id: String(Number(keys.at(-1)?.record.id ?? 0) + 1),
+    holder: structuredClone(holder),
+    createdAt,
+    revokedAt: undefined,
+  };
   keys.push({ hash, record });
   return structuredClone(record);
 }

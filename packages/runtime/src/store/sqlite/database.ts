@@ -19,6 +19,7 @@ export function openWritable(file: string): DatabaseSync {
       PRAGMA wal_autocheckpoint = 4000;
       PRAGMA cache_size = -65536;
       PRAGMA temp_store = MEMORY;
+      PRAGMA secure_delete = FAST;
     `);
     migrate(database, file);
     return database;

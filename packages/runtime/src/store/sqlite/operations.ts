@@ -7,6 +7,8 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { TurnState, WaitKind } from "@nylorun/protocol";
 
 import type { Share, SubjectLimits } from "../store.ts";
+import { Eraser } from "./eraser.ts";
+import type { EraseArgs, EraseResult, ForgetArgs, ForgetResult } from "./eraser.ts";
 import { Schedule } from "./schedule.ts";
 import type { ClaimRow, ContextRow } from "./schedule.ts";
 import { prepare, terminal } from "./statements.ts";
@@ -101,7 +103,7 @@ const sql = {
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   findForCommit: `
     SELECT t.scope, t.state, t.status, t.length, t.status_at, t.deaths, octet_length(t.view) AS view_bytes,
-      c.context, c.subject, c.active, c.epoch, c.runner, c.ready_at
+      c.context, c.subject, c.active, c.epoch, c.runner, c.ready_at, c.due_at
     FROM turns t JOIN contexts c ON c.context = t.context
     WHERE t.turn = ? AND t.context = ?`,
   changeTurn: `
@@ -129,6 +131,7 @@ export class Operations {
   readonly #sql: Record<keyof typeof sql, StatementSync>;
   readonly #tallies: Tallies;
   readonly #schedule: Schedule;
+  readonly #eraser: Eraser;
   readonly #scopes = new Map<string, ScopeRow>();
   readonly #next: Record<"context" | "turn", number>;
   readonly #reserved: Record<"context" | "turn", number>;
@@ -137,6 +140,7 @@ export class Operations {
     this.#sql = prepare(database, sql);
     this.#tallies = new Tallies(database);
     this.#schedule = new Schedule(database, this.#tallies);
+    this.#eraser = new Eraser(database, this.#tallies, this.#schedule);
     this.#reserved = { context: this.#counter("context"), turn: this.#counter("turn") };
     this.#next = { context: this.#reserved.context + 1, turn: this.#reserved.turn + 1 };
   }
@@ -335,6 +339,17 @@ export class Operations {
     return this.#schedule.goOn(row, args.now).due;
   }
 
+  /** One step: see `Store.forget`. */
+  forgetOld(args: ForgetArgs): ForgetResult {
+    return this.#eraser.forget(args);
+  }
+
+  /** One step: see `Store.erase`. */
+  erase(args: EraseArgs): EraseResult {
+    this.#scopes.clear();
+    return this.#eraser.erase(args);
+  }
+
   addKey(args: { hash: string; role: string; subject: string | null; now: number }): number {
     return Number(this.#sql.addKey.run(args.hash, args.role, args.subject, args.now).lastInsertRowid);
   }
@@ -379,6 +394,7 @@ interface CommitRow extends ContextRow {
   readonly length: number;
   readonly status_at: number;
   readonly deaths: number;
+  readonly due_at: number | null;
   readonly view_bytes: number;
 }
 

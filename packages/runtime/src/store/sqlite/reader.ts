@@ -1,11 +1,12 @@
 /** The reads of the Store, on a connection of their own: they see what is committed, and never wait for the writer. */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import type { TurnState } from "@nylorun/protocol";
+import { TASK_STATES } from "@nylorun/protocol";
+import type { TaskState, TurnState } from "@nylorun/protocol";
 
 import type { Entry } from "../../turn/journal.ts";
 import type { StoredMessage, TurnKey, TurnRecord, TurnView } from "../../turn/record.ts";
-import type { KeyRecord, TurnPage, TurnQuery, UnfinishedPage, UnfinishedQuery } from "../store.ts";
+import type { KeyRecord, StoreFigures, TurnPage, TurnQuery, UnfinishedPage, UnfinishedQuery } from "../store.ts";
 import { Counts } from "./counts.ts";
 import { suspectSql } from "./statements.ts";
 import { BEGUN_STATUS_NUMBERS, ENDED_STATUS_NUMBERS, STATUS_NUMBERS, statusNumber } from "./status.ts";
@@ -171,6 +172,24 @@ export class Reader {
       ORDER BY listed.status_at DESC, listed.turn DESC`).all(values);
     const turns = rows.slice(0, query.limit).map((row) => this.#turn(row as unknown as TurnRow));
     return { turns, more: rows.length > query.limit, total };
+  }
+
+  figures(): StoreFigures {
+    const tallies = this.#sql("SELECT status, n FROM tallies WHERE scope = 0").all();
+    const counted = new Map(tallies.map((row) => [row["status"] as number, row["n"] as number]));
+    const turns = TASK_STATES.map((status) => [status, counted.get(statusNumber(status)) ?? 0]);
+    const ready = this.#sql(
+      "SELECT count(*) AS n, min(ready_at) AS since FROM contexts WHERE ready_at IS NOT NULL",
+    ).get()!;
+    const pragma = (name: string) => this.#sql(`PRAGMA ${name}`).get()![name] as number;
+    const pageBytes = pragma("page_size");
+    return {
+      turns: Object.fromEntries(turns) as Record<TaskState, number>,
+      ready: ready["n"] as number,
+      readySince: (ready["since"] as number | null) ?? undefined,
+      bytes: pragma("page_count") * pageBytes,
+      freeBytes: pragma("freelist_count") * pageBytes,
+    };
   }
 
   keys(): KeyRecord[] {

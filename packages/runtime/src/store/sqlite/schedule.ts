@@ -33,8 +33,8 @@ export interface ContextRow {
   readonly ready_at: number | null;
 }
 
-interface DueRow extends ContextRow {
-  readonly due_at: number;
+export interface DueRow extends ContextRow {
+  readonly due_at: number | null;
   readonly state: TurnState | null;
   readonly deaths: number | null;
 }
@@ -153,9 +153,9 @@ export class Schedule {
     this.#tallies.add(subject, { queued: -1 });
   }
 
-  /** The active turn has something to do. @param deaths Of the turn. */
-  wake(context: ContextRow, deaths: number, now: number): void {
-    if (context.ready_at === null) this.#dueAt(context, deaths, { at: now, now });
+  /** The active turn has something to do. It keeps the place that it has in line. @param deaths Of the turn. */
+  wake(context: ContextRow & Pick<DueRow, "due_at">, deaths: number, now: number): void {
+    if (context.ready_at === null) this.#dueAt(context, deaths, { at: Math.min(context.due_at ?? now, now), now });
   }
 
   /** The active turn waits: until it is woken, or for `dueAt`. @param deaths Of the turn. */
@@ -238,7 +238,7 @@ export class Schedule {
       this.#sql.countDeath.run(row.active);
       deaths++;
     }
-    this.#dueAt(row, deaths, { at: row.due_at, now });
+    this.#dueAt(row, deaths, { at: row.due_at!, now });
   }
 
   /** Serves the line, and stops when nobody in it may have more. */

@@ -6,7 +6,21 @@ import { hash, randomUUID } from "node:crypto";
 
 import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
 import type { Signal } from "../signal.ts";
-import type { Accept, Accepted, Commit, Committed, KeyStore, MessageKey, Store, UnfinishedQuery } from "../store.ts";
+import type {
+  Accept,
+  Accepted,
+  Commit,
+  Committed,
+  Erase,
+  Erased,
+  Forget,
+  Forgotten,
+  KeyStore,
+  MessageKey,
+  Store,
+  StoreFigures,
+  UnfinishedQuery,
+} from "../store.ts";
 import { openReadOnly } from "./database.ts";
 import type { CommitArgs } from "./operations.ts";
 import { Reader } from "./reader.ts";
@@ -22,6 +36,9 @@ export interface SqliteStoreOptions {
 
 const noLimits = { queued: Number.MAX_SAFE_INTEGER, bytes: Number.MAX_SAFE_INTEGER };
 const all = { room: Number.MAX_SAFE_INTEGER, most: Number.MAX_SAFE_INTEGER, running: new Map<string, number>() };
+
+/** Turns that are erased in one go, and entries of their journals. */
+const erasedAtOnce = 200;
 
 /** Leases that a process which died may have held end at most this much later. */
 const longestLeaseMs = 600_000;
@@ -210,6 +227,26 @@ class SqliteStore implements Store {
     return this.#reader.unfinished(query);
   }
 
+  async forget({ after, ...step }: Forget): Promise<Forgotten> {
+    const { count, next } = await this.#thread.run("forgetOld", { ...step, after: after ?? 0 });
+    return { count, next: next ?? undefined };
+  }
+
+  async erase(what: Erase): Promise<Erased> {
+    const args = erasure(what);
+    for (let turns = 0; ;) {
+      const step = await this.#thread.run("erase", { ...args, limit: erasedAtOnce, now: this.now() });
+      turns += step.turns;
+      if (step.kind === "running") return { kind: "running", turns };
+      if (step.kind === "unknown" && turns === 0) return { kind: "unknown" };
+      if (step.kind === "unknown" || !step.more) return { kind: "erased", turns };
+    }
+  }
+
+  async measure(): Promise<StoreFigures> {
+    return this.#reader.figures();
+  }
+
   async secret(name: string, make: () => Uint8Array): Promise<Uint8Array> {
     return this.#reader.secret(name) ?? this.#thread.run("secret", { name, value: make(), now: this.now() });
   }
@@ -228,6 +265,17 @@ class SqliteStore implements Store {
   #claim(row: ClaimRow): Claim {
     const turn = this.#reader.turn(row)!;
     return { epoch: row.epoch, turn, journal: turn.length === 0 ? [] : this.#reader.journal(row, 0), first: false };
+  }
+}
+
+function erasure(what: Erase) {
+  switch (what.what) {
+    case "turn":
+      return { what: what.what, context: what.key.context, turn: what.key.turn };
+    case "context":
+      return { what: what.what, subject: what.subject, agent: what.agent, name: what.contextId };
+    case "subject":
+      return what;
   }
 }
 

@@ -227,7 +227,8 @@ class World {
     });
     if (!this.#expect(committed, { turn, valid: !over(turn), late })) return;
     const { context } = turn;
-    if (then === "wake" && context.active === turn && context.runner === undefined) context.dueAt = now;
+    if (then === "wake" && context.active === turn && context.runner === undefined)
+      context.dueAt = Math.min(context.dueAt ?? now, now);
     if (then !== "end") return;
     turn.state = "canceled";
     if (context.active !== turn) context.queue = context.queue.filter((other) => other !== turn);

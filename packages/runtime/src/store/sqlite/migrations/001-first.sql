@@ -131,7 +131,7 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_config ON outbox (turn, config, delivery);
 
 CREATE TABLE api_keys (
-  key INTEGER PRIMARY KEY,
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
   hash TEXT NOT NULL UNIQUE,
   role TEXT NOT NULL, -- subject, operator
   subject TEXT,
