@@ -206,7 +206,7 @@ function report(figures: {
     idle: median(measured[which].map(({ idle }) => idle)),
     answered: median(measured[which].map(({ answered }) => answered)),
     first: median(measured[which].map(({ first }) => first)),
-    median: median(measured[which].map(({ latencies }) => percentile(latencies, 0.5))),
+    median: median(measured[which].map(p50)),
     p99: median(measured[which].map(({ latencies }) => percentile(latencies, 0.99))),
   });
   const empty = of("empty");
@@ -229,14 +229,16 @@ function report(figures: {
       answerMs: stored.median,
       answerP99Ms: stored.p99,
       answerEmptyMs: empty.median,
+      answerVsEmpty: median(measured.stored.map((one, round) => p50(one) / p50(measured.empty[round]!))),
       startMs: stored.start,
       startEmptyMs: empty.start,
       idleMb: stored.idle,
       commitMs,
-      noise: Math.max(
-        spread(measured.stored.map(({ idle }) => idle)),
-        spread(measured.stored.map(({ latencies }) => percentile(latencies, 0.5))),
-      ),
+      noise: Math.max(spread(measured.stored.map(({ idle }) => idle)), spread(measured.stored.map(p50))),
     }),
   );
+}
+
+function p50({ latencies }: Measured): number {
+  return percentile(latencies, 0.5);
 }
