@@ -5,6 +5,8 @@ export type { Conversation } from "./conversation.ts";
 export type { Auth, AuthValue } from "./credentials.ts";
 export { A2aClientError } from "./errors.ts";
 export type { A2aClientErrorCode, A2aClientErrorDetails, A2aWireCode } from "./errors.ts";
+export { createA2aHandler } from "./gateway.ts";
+export type { A2aHandler, A2aHandlerOptions } from "./gateway.ts";
 export type { DownloadOptions, RemoteFile } from "./files.ts";
 export type { Interaction, OpenApproval, OpenConnection, OpenQuestion } from "./interaction.ts";
 export { toProgressEvent } from "./progress.ts";
@@ -23,6 +25,8 @@ export type {
   PlanStep,
   PlanStepState,
   ProgressEvent,
+  SecurityRequirement,
+  SecurityScheme,
   StreamResponse,
   Task,
   TaskPushNotificationConfig,
