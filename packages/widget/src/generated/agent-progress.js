@@ -82,7 +82,7 @@ contain:strict;
 container-type:inline-size;
 inline-size:100%;
 block-size:1.4em;
-min-inline-size:8em;
+min-inline-size:9em;
 #base{grid:auto/auto minmax(0,3fr) minmax(3em,2fr) 2.75em 8.5em;align-items:center;gap:.6em}
 #head,#foot{display:contents}
 #stage,#what,#time{display:block;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
