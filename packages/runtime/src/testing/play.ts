@@ -26,10 +26,12 @@ import { writeText } from "./write.ts";
 
 /** So often time is put forward without anything coming of it, before that is taken for the end. */
 const idleLimit = 100;
+/** Turns of the event loop after which a process that asks nothing of its store is at rest. */
+const settled = 3;
 /** Turns of the event loop in which what is to happen at once happens. */
 const promptly = 20;
-/** An effect is tried again after this time, in milliseconds, or sooner. */
-const longestPauseMs = 30_000;
+/** A process looks at what is due, and tries effects again, after this time, in milliseconds, or sooner. */
+const longestNapMs = 30_000;
 
 export const onlyTurn =
   "What run does may follow from its message and from what turn gives it, and from nothing else: " +
@@ -163,16 +165,17 @@ class Play {
       if (this.#life.dead) return;
       this.#observer.check();
       if (performance.now() > this.#deadline) throw this.#stuck();
-      if (this.#life.running) {
-        quiet = this.#observer.waitsToRetry && !this.#life.writing ? quiet + 1 : 0;
-        if (quiet < promptly) continue;
-        quiet = 0;
-        const { next = Infinity } = this.#time;
-        if (next - this.#time.now() <= longestPauseMs) this.#time.pass(next);
-        continue;
+      quiet = this.#life.writing || (this.#life.running && !this.#observer.waitsToRetry) ? 0 : quiet + 1;
+      if (quiet < settled) continue;
+      if (!this.#life.running) {
+        const { at = Infinity } = await this.#life.store.nextDue();
+        if (at > this.#time.now()) return;
       }
-      const { at } = await this.#life.store.nextDue();
-      if (at === undefined || at > this.#time.now() || ++quiet > promptly) return;
+      // Something is due, or to be tried again, and its process naps until then.
+      if (quiet < promptly) continue;
+      quiet = 0;
+      const { next = Infinity } = this.#time;
+      if (next - this.#time.now() <= longestNapMs) this.#time.pass(next);
     }
   }
 

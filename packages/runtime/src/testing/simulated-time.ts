@@ -41,14 +41,14 @@ export class SimulatedTime {
     return next;
   }
 
-  /** Puts the time forward. What is due by then happens, in its order. */
+  /** Puts the time forward; what is due by then happens, in its order, and finds that it is late. */
   pass(until: number): void {
+    this.#now = Math.max(this.#now, until);
     for (;;) {
       const [first] = [...this.#timers].filter(({ at }) => at <= until).toSorted((a, b) => a.at - b.at);
-      if (first === undefined) break;
+      if (first === undefined) return;
       this.#goOff(first);
     }
-    this.#now = Math.max(this.#now, until);
   }
 
   timers(): ProcessTimers {
