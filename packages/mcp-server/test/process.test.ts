@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, describe, it } from "node:test";
@@ -220,6 +220,21 @@ describe("The process of the MCP server", () => {
     let message = await server.next();
     while (message.id !== 7) message = await server.next();
     assert.equal(message.result.structuredContent.stage, "読");
+  });
+
+  it("refuses a number that is not finite, which JSON can hold after all (P1)", async () => {
+    const server = await started();
+    for (const number of ["1e999", "-1e999"]) {
+      server.child.stdin!.write(`${JSON.stringify(call(1)).replace('"percent":1', `"percent":${number}`)}\n`);
+      const { result } = await server.next();
+      assert.equal(result.isError, true);
+      assert.match(result.content[0].text, /percent must be a finite number; it is -?Infinity/);
+      server.child.stdin!.write(
+        `${JSON.stringify(call(2, 2, { eta_seconds: 0 })).replace('"eta_seconds":0', `"eta_seconds":${number}`)}\n`,
+      );
+      assert.match((await server.next()).result.content[0].text, /eta_seconds must be a finite number of seconds/);
+    }
+    assert.ok(!existsSync(server.folder));
   });
 
   it("tells a person what it is", async () => {
