@@ -45,6 +45,7 @@ export async function rehearse(
   const run = new Run({
     claim,
     agent: inert(agent, (error) => threw.push(error)),
+    leaseUntil: Infinity,
     ports: withoutConsequence(ports, claim.turn),
     goesOn: () => false,
   });

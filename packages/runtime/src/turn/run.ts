@@ -29,7 +29,7 @@ import type { Ending } from "./view.ts";
 /** How a run is over, for the node that ran it. */
 export type RunEnd =
   /** The turn has ended; the next one of its context, if any, is claimed already. */
-  | { readonly kind: "ended"; readonly next: Claim | undefined }
+  | { readonly kind: "ended"; readonly next: Claim | undefined; readonly leaseUntil: number }
   /** It waits, or is held; nothing of it is left in memory (I12). */
   | { readonly kind: "parked" }
   /** Somebody else ended the turn, or took the lease; the function has settled. */
@@ -38,6 +38,8 @@ export type RunEnd =
 export interface RunOptions {
   readonly claim: Claim;
   readonly agent: Agent;
+  /** See {@link Run.leaseUntil}. */
+  readonly leaseUntil: number;
   readonly ports: EnginePorts;
   /** Whether the next turn of the context, if there is one, may be run at once: nobody else waits. */
   readonly goesOn: () => boolean;
@@ -124,11 +126,11 @@ export class Run implements Running {
   #stopTimeout: (() => void) | undefined;
   #unlisten: (() => void) | undefined;
 
-  constructor({ claim, agent, ports, goesOn }: RunOptions) {
+  constructor({ claim, agent, leaseUntil, ports, goesOn }: RunOptions) {
     this.#goesOn = goesOn;
     this.agent = agent;
     this.ports = ports;
-    this.leaseUntil = ports.timers.now() + ports.limits.leaseMs;
+    this.leaseUntil = leaseUntil;
     this.#epoch = claim.epoch;
     this.#now = claim.turn.createdAt;
     this.#record = claim.turn;
@@ -302,7 +304,8 @@ export class Run implements Running {
       this.meet(mark);
       return true;
     }
-    if (this.#replay.behind) return false;
+    // What the old code called after this line: what has merely come back since says nothing of it.
+    if (this.#replay.startsAhead) return false;
     this.meet(mark);
     return true;
   }
@@ -349,7 +352,7 @@ export class Run implements Running {
 
   /** A wait's own end, unless it has ended already. */
   endWait(of: number, end: Omit<Completion & { kind: "end" }, "kind" | "of" | "at">): void {
-    if (this.#over || this.#replay.hasEnded(of)) return;
+    if (this.#over || this.#dropped || this.#replay.hasEnded(of)) return;
     if (this.#outgoing.some(({ entry }) => entry.kind === "end" && entry.of === of)) return;
     this.write({ kind: "end", of, at: this.ports.store.now(), ...end });
   }
@@ -515,6 +518,7 @@ export class Run implements Running {
       how: "withdrawn",
     }));
     const { leaseMs } = this.ports.limits;
+    const leaseUntil = this.ports.timers.now() + leaseMs;
     const entries = withdrawn.map((entry) => ({ entry }));
     const result = await this.#commit(
       entries,
@@ -522,7 +526,7 @@ export class Run implements Running {
       (view) => ended(view, ending),
       ending.state,
     );
-    if (result?.kind === "committed") return this.#finished({ kind: "ended", next: result.next });
+    if (result?.kind === "committed") return this.#finished({ kind: "ended", next: result.next, leaseUntil });
     if (!this.#over) this.pump();
   }
 
@@ -726,7 +730,6 @@ export class Run implements Running {
     this.#outgoing = batch === this.#outgoing ? [] : this.#outgoing.filter(({ entry }) => isStart(entry));
     if (batch.length === 0 && !this.#snapshotDue()) return;
     await this.#commit(batch, undefined);
-    this.#wakeForWaits();
     this.pump();
   }
 
@@ -795,6 +798,7 @@ export class Run implements Running {
       }
     } finally {
       this.#writing = false;
+      this.#wakeForWaits();
       this.#readOnce();
     }
   }
@@ -868,7 +872,7 @@ export class Run implements Running {
     this.#stopWakeTimer = this.#after(Math.max(0, due - now), () => {
       this.#endDueWaits(this.ports.store.now());
       // Else the store's clock goes slower than this one, or it is time to look at a connection.
-      if (this.#outgoing.length > 0) return;
+      if (this.#writing || this.#outgoing.length > 0) return;
       this.#wakeForWaits();
       this.pump();
     });

@@ -5,9 +5,10 @@
 import type { Agent } from "@nylorun/agents";
 
 import { hasShare, suspectDeaths } from "../store/store.ts";
+import type { Commit, Committed } from "../store/store.ts";
 import { loadEarlier } from "./earlier.ts";
 import type { EnginePorts } from "./ports.ts";
-import type { Claim } from "./record.ts";
+import type { Claim, TurnRecord } from "./record.ts";
 import { Run } from "./run.ts";
 import type { RunEnd } from "./run.ts";
 import { pause } from "./timers.ts";
@@ -17,6 +18,8 @@ import { held } from "./view.ts";
 const claimLimit = 32;
 /** Due times are looked up at least this often, should a signal be lost (I9). */
 const longestNapMs = 30_000;
+/** How long claims that are on their way when it stops are waited for. */
+const lastClaimsMs = 1000;
 /** How long a claim that failed, or that left somebody for want of room, waits before it is tried again. */
 const retryMs = 1000;
 
@@ -26,6 +29,8 @@ export class Runner {
   readonly #runs = new Set<Run>();
   /** Turns of each subject that run here, or are about to. */
   readonly #running = new Map<string, number>();
+  /** Claims that are being dealt with, those of runs among them. */
+  #going = 0;
   /** Claims that are being made: they will need a place. */
   #reserved = 0;
   /** A turn that may kill the process waits until nothing else runs, and nothing else begins meanwhile. */
@@ -67,6 +72,9 @@ export class Runner {
     while ((this.#runs.size > 0 || this.#reserved > 0) && timers.now() < deadline) await pause(timers, 5);
     this.#stopHeartBeat?.();
     await Promise.all([...this.#runs].map((run) => run.stop()));
+    // What was being claimed meanwhile is given back before the store is closed; not for ever, should the store not answer.
+    const last = timers.now() + lastClaimsMs;
+    while ((this.#claiming || this.#reserved > 0 || this.#going > 0) && timers.now() < last) await pause(timers, 1);
   }
 
   /** A place for one more turn of a subject, which the caller of `accept` fills with a claim, or gives back with undefined. */
@@ -75,10 +83,11 @@ export class Runner {
     if (!hasShare(this.#running.get(subject) ?? 0, this.#room(), this.#most)) return undefined;
     this.#reserved++;
     this.#count(subject, 1);
+    const leaseUntil = this.#leaseUntil();
     return (claim) => {
       this.#reserved--;
       this.#count(subject, -1);
-      if (claim !== undefined) void this.#run(claim);
+      if (claim !== undefined) void this.#run(claim, leaseUntil);
       else if (this.#left) this.#claimSoon();
     };
   }
@@ -91,6 +100,11 @@ export class Runner {
     const count = (this.#running.get(subject) ?? 0) + by;
     if (count === 0) this.#running.delete(subject);
     else this.#running.set(subject, count);
+  }
+
+  /** When a lease that is asked for now will have ended, however long the answer takes. */
+  #leaseUntil(): number {
+    return this.#options.timers.now() + this.#options.limits.leaseMs;
   }
 
   #room(): number {
@@ -125,9 +139,10 @@ export class Runner {
           return;
         }
         if (this.#alone) {
+          const leaseUntil = this.#leaseUntil();
           const suspect = await this.#claimed(1, store.claimSuspect({ leaseMs }));
           if (suspect !== undefined) {
-            void this.#run(suspect).then(() => {
+            void this.#run(suspect, leaseUntil).then(() => {
               this.#alone = false;
               this.#claimSoon();
             });
@@ -138,8 +153,9 @@ export class Runner {
         const room = this.#room();
         const limit = Math.min(claimLimit, room);
         const share = { room, most: this.#most, running: this.#running };
+        const leaseUntil = this.#leaseUntil();
         const claims = await this.#claimed(limit, store.claimDue({ limit, leaseMs, share }));
-        for (const claim of claims) void this.#run(claim);
+        for (const claim of claims) void this.#run(claim, leaseUntil);
         if (claims.length === limit) continue;
         const { at, suspect } = await store.nextDue();
         if (suspect) {
@@ -177,20 +193,23 @@ export class Runner {
   }
 
   /** Never rejects. */
-  async #run(claim: Claim): Promise<void> {
+  async #run(claim: Claim, leaseUntil: number): Promise<void> {
     const { subject } = claim.turn;
+    this.#going++;
     this.#count(subject, 1);
     try {
-      await this.#start(claim);
+      await this.#start(claim, leaseUntil);
     } catch (error) {
-      this.#options.log.error({ error }, "A turn could not be run.");
+      this.#options.log.error({ error }, "A turn could not be run; it is tried again.");
+      await this.#letGoAtLast(claim);
     } finally {
+      this.#going--;
       this.#count(subject, -1);
       if (this.#left) this.#claimSoon();
     }
   }
 
-  async #start(claim: Claim): Promise<void> {
+  async #start(claim: Claim, leaseUntil: number): Promise<void> {
     const { log, taskIds } = this.#options;
     const agent = this.#agents.get(claim.turn.agent);
     const { deaths } = claim.turn;
@@ -207,7 +226,7 @@ export class Runner {
     if (this.#state !== "started") return this.#letGo(claim);
     if (deaths === suspectDeaths)
       log.warn({ agent: agent.id, task: taskIds.encode(claim.turn) }, "A turn that processes died with runs alone.");
-    const run = new Run({ claim, agent, ports: this.#options, goesOn: () => !this.#left });
+    const run = new Run({ claim, agent, leaseUntil, ports: this.#options, goesOn: () => !this.#left });
     this.#runs.add(run);
     try {
       if (!claim.first) run.earlier = await loadEarlier(this.#options, claim.turn);
@@ -220,27 +239,47 @@ export class Runner {
   async #over(run: Run, end: RunEnd): Promise<void> {
     if (end.kind === "lost") await this.#options.store.drained(run.record);
     if (end.kind !== "ended" || end.next === undefined) return;
-    if (this.#state === "started") void this.#run(end.next);
+    if (this.#state === "started") void this.#run(end.next, end.leaseUntil);
     else await this.#letGo(end.next);
   }
 
   async #hold(claim: Claim, code: string, message: string): Promise<void> {
-    const { store, log, taskIds } = this.#options;
-    const { turn, epoch } = claim;
-    log.warn({ task: taskIds.encode(turn), agent: turn.agent, code }, `A turn is held: ${message}`);
-    await store.commit({
-      key: turn,
-      length: turn.length,
-      epoch,
+    const { log, taskIds } = this.#options;
+    const { agent } = claim.turn;
+    log.warn({ task: taskIds.encode(claim.turn), agent, code }, `A turn is held: ${message}`);
+    await this.#giveBack(claim, ({ view }) => ({
       state: "held",
-      view: held(turn.view, { code, message }),
+      view: held(view, { code, message }),
       then: { do: "park", dueAt: undefined },
-    });
+    }));
   }
 
-  async #letGo({ turn, epoch }: Claim): Promise<void> {
+  #letGo(claim: Claim): Promise<void> {
+    return this.#giveBack(claim, () => ({ then: { do: "park", dueAt: this.#options.store.now() } }));
+  }
+
+  /** Nobody else runs what this node has claimed: it is given back as soon as the store takes it. */
+  async #letGoAtLast(claim: Claim): Promise<void> {
+    const { timers } = this.#options;
+    for (let done = false; !done && this.#state === "started";) {
+      await pause(timers, retryMs);
+      done = await this.#letGo(claim).then(
+        () => true,
+        () => false,
+      );
+    }
+  }
+
+  /** Whatever is appended in between: a claim that is neither run nor given back is nobody's. */
+  async #giveBack(claim: Claim, change: (turn: TurnRecord) => Pick<Commit, "state" | "view" | "then">): Promise<void> {
     const { store } = this.#options;
-    await store.commit({ key: turn, length: turn.length, epoch, then: { do: "park", dueAt: store.now() } });
+    let turn: TurnRecord | undefined = claim.turn;
+    while (turn !== undefined) {
+      const { length } = turn;
+      const result: Committed = await store.commit({ key: turn, length, epoch: claim.epoch, ...change(turn) });
+      if (result.kind !== "behind") return;
+      turn = await store.loadTurn(turn);
+    }
   }
 
   #beat(): void {
@@ -253,7 +292,13 @@ export class Runner {
 
   async #renew(): Promise<void> {
     const { store, limits, log, timers } = this.#options;
-    const runs = [...this.#runs];
+    // One that is just being parked may be beside the next one of its context, which has the lease now.
+    const newest = new Map<number, Run>();
+    for (const run of this.#runs) {
+      const { context } = run.record;
+      if (run.epoch > (newest.get(context)?.epoch ?? 0)) newest.set(context, run);
+    }
+    const runs = [...newest.values()];
     if (runs.length === 0) return;
     const asked = timers.now();
     try {
@@ -262,7 +307,7 @@ export class Runner {
         limits.leaseMs,
       );
       for (const run of runs) {
-        if (lost.includes(run.record.context)) run.lost();
+        if (lost.includes(run.record.context)) void run.leaseLost();
         else run.leaseUntil = asked + limits.leaseMs;
       }
     } catch (error) {
