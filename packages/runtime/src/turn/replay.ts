@@ -100,12 +100,12 @@ export class Replay {
     return { met: "recorded", at };
   }
 
-  /** Whether starts that were recorded still lie ahead: until they are met, nothing shows that this code wrote the journal. */
+  /** Whether calls that were recorded still lie ahead: until they are met, nothing shows that this code wrote the journal. */
   get startsAhead(): boolean {
     return this.#ahead.length > 0 || this.#keyed.size > 0;
   }
 
-  /** Whether any entries that were recorded still lie ahead: what `patch` asks. */
+  /** Whether anything that was recorded still lies ahead. */
   get behind(): boolean {
     return this.startsAhead || this.#nextCompletion() !== undefined;
   }
