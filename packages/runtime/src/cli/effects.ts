@@ -67,6 +67,7 @@ export function addEffectsCommand(program: Command): void {
       const resolution = resolutionOf(verdict);
       if (resolution.outcome === "retry" && verdict.yes !== true && !(await confirmRetry(id))) {
         process.stderr.write("Nothing was done.\n");
+        process.exitCode = 1;
         return;
       }
       await onHome(resolve, (operations) => operations.resolveEffect(id, resolution));
@@ -110,8 +111,8 @@ function parse(text: string): unknown {
 }
 
 async function confirmRetry(id: string): Promise<boolean> {
-  const warning = "The old attempt may still be running, or have been done without a word: then it is done twice.";
-  if (!canAsk()) throw new RuntimeError("request.invalid", `${warning} If that is all right, say --yes.`);
-  process.stderr.write(`${warning}\nOnly where the key of the first attempt is honoured is it done once.\n`);
+  const warning = "The old attempt may still be running, or be done already; then a retry does it twice";
+  if (!canAsk()) throw new RuntimeError("request.invalid", `${warning}. If that is all right, say --yes.`);
+  process.stderr.write(`${warning},\nunless whoever does it knows it by its key, which stays the same.\n`);
   return /^y(es)?$/i.test((await askLine(`Try ${id} once more? [y/N] `)) ?? "");
 }
