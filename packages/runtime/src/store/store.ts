@@ -171,7 +171,12 @@ export interface Commit {
   readonly key: TurnKey;
   /** The journal's length that this change was made for. */
   readonly length: number;
-  /** The claim under which a runner writes. Others leave it out, and are compared on the length and state alone. */
+  /**
+   * The record's, that `view` was made from. A runner leaves it out: what others do to its turn, it notices by the length or the
+   * state; what it shows without an entry, others notice by this.
+   */
+  readonly revision?: number;
+  /** The claim under which a runner writes. Others leave it out, and are compared on length, revision and state alone. */
   readonly epoch?: number;
   /** The states the change may be made from. Default: any that is not terminal. */
   readonly from?: readonly TurnState[];
@@ -204,7 +209,7 @@ export type Then =
 
 export type Committed =
   | { readonly kind: "committed"; readonly length: number; readonly next: Claim | undefined }
-  /** Others appended in between: the journal is longer than the change expected. */
+  /** Others changed it in between: the journal is longer than the change expected, or the view another one. */
   | { readonly kind: "behind"; readonly length: number }
   /** The claim is lost, or the state is none of `from`. */
   | { readonly kind: "fenced"; readonly state: TurnState }

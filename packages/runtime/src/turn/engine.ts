@@ -117,7 +117,8 @@ export function createEngine(given: EngineOptions): Engine {
     for (let tries = 0; tries < 100 && current !== undefined; tries++) {
       const decided = await decide(current);
       if (decided === undefined) return current;
-      const committed = await store.commit({ ...decided, key: current, length: current.length });
+      const { length, revision } = current;
+      const committed = await store.commit({ ...decided, key: current, length, revision });
       if (committed.kind === "committed") traceWaits(options, current, decided);
       current = await store.loadTurn(current);
       if (committed.kind === "committed") return current;

@@ -127,6 +127,7 @@ export class Inbox {
         ...change,
         key: turn,
         length: turn.length,
+        revision: turn.revision,
         from: ["waiting"],
         message: { key: messageKey(incoming, turn.contextId), contentHash, dedupeMs: limits.messageDedupeMs },
       });

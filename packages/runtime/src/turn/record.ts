@@ -33,6 +33,8 @@ export interface TurnRecord extends TurnKey {
   readonly createdAt: number;
   /** Entries in the journal. Every write of a turn is a compare-and-set on it (E18). */
   readonly length: number;
+  /** How often it was changed. A view that is made from the one in this record is written only if it still is what it was. */
+  readonly revision: number;
   /** The version of the agent's code that the turn began under. */
   readonly agentVersion: string;
   /** W3C trace context of the request that began it. */

@@ -33,6 +33,7 @@ function turn(change: Partial<TurnRecord> = {}): TurnRecord {
     statusAt: Date.UTC(2026, 9, 14, 2, 0, 0, 5),
     createdAt: Date.UTC(2026, 9, 14, 1),
     length: 0,
+    revision: 0,
     deaths: 0,
     agentVersion: "1.0.0",
     traceparent: "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01",

@@ -90,6 +90,7 @@ export class Memory {
       statusAt: now,
       createdAt: now,
       length: 0,
+      revision: 0,
       deaths: 0,
       agentVersion: accept.agentVersion,
       traceparent: accept.traceparent,
@@ -183,7 +184,10 @@ export class Memory {
     const lost = change.epoch !== undefined && (context.epoch !== change.epoch || context.active !== record.turn);
     const allowed = change.from === undefined ? !isEnded(record.state) : change.from.includes(record.state);
     if (lost || !allowed) return [{ kind: "fenced", state: record.state }, false];
-    if (record.length !== change.length) return [{ kind: "behind", length: record.length }, false];
+    const { revision = record.revision } = change;
+    if (record.length !== change.length || record.revision !== revision) {
+      return [{ kind: "behind", length: record.length }, false];
+    }
 
     journal.push(...(change.entries ?? []));
     const { state = record.state, view = record.view } = change;
@@ -193,6 +197,7 @@ export class Memory {
       state,
       statusAt: change.statusChanged || !sameStatus ? now : record.statusAt,
       length: journal.length,
+      revision: record.revision + 1,
       view,
       deaths: change.forgive ? 0 : record.deaths,
     };

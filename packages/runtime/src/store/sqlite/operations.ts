@@ -56,6 +56,8 @@ export interface CommitArgs {
   readonly context: number;
   readonly turn: number;
   readonly length: number;
+  /** Null: any. */
+  readonly revision: number | null;
   readonly epoch: number | null;
   readonly from: readonly TurnState[] | null;
   readonly entries: readonly { readonly kind: string; readonly body: string }[] | null;
@@ -102,13 +104,14 @@ const sql = {
       (turn, context, scope, state, status, status_at, created_at, agent_version, traceparent, message, extension_data)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   findForCommit: `
-    SELECT t.scope, t.state, t.status, t.length, t.status_at, t.deaths, octet_length(t.view) AS view_bytes,
+    SELECT t.scope, t.state, t.status, t.length, t.revision, t.status_at, t.deaths, octet_length(t.view) AS view_bytes,
       c.context, c.subject, c.active, c.epoch, c.runner, c.ready_at, c.due_at
     FROM turns t JOIN contexts c ON c.context = t.context
     WHERE t.turn = ? AND t.context = ?`,
   changeTurn: `
     UPDATE turns
-    SET state = ?, status = ?, status_at = ?, length = ?, view = coalesce(?, view), troubled = coalesce(?, troubled), deaths = ?
+    SET state = ?, status = ?, status_at = ?, length = ?, view = coalesce(?, view), troubled = coalesce(?, troubled), deaths = ?,
+      revision = revision + 1
     WHERE turn = ?`,
   findWaitsFor: "SELECT view ->> 'waitsFor' AS waitsFor FROM turns WHERE turn = ?",
   addEntry: "INSERT INTO journal (context, turn, seq, kind, body, at) VALUES (?, ?, ?, ?, ?, ?)",
@@ -260,7 +263,9 @@ export class Operations {
     const lost = args.epoch !== null && (row.epoch !== args.epoch || row.active !== turn);
     const allowed = args.from === null ? !terminal.has(row.state) : args.from.includes(row.state);
     if (lost || !allowed) return { kind: "fenced", state: row.state };
-    if (row.length !== args.length) return { kind: "behind", length: row.length };
+    if (row.length !== args.length || row.revision !== (args.revision ?? row.revision)) {
+      return { kind: "behind", length: row.length };
+    }
 
     let { length } = row;
     let bytes = args.view === null ? 0 : Buffer.byteLength(args.view) - row.view_bytes;
@@ -392,6 +397,7 @@ interface CommitRow extends ContextRow {
   readonly state: TurnState;
   readonly status: number;
   readonly length: number;
+  readonly revision: number;
   readonly status_at: number;
   readonly deaths: number;
   readonly due_at: number | null;

@@ -12,7 +12,7 @@ import { suspectSql } from "./statements.ts";
 import { BEGUN_STATUS_NUMBERS, ENDED_STATUS_NUMBERS, STATUS_NUMBERS, statusNumber } from "./status.ts";
 
 const turnColumns = `
-  t.turn, t.context, t.state, t.status_at, t.created_at, t.length, t.deaths, t.agent_version, t.traceparent,
+  t.turn, t.context, t.state, t.status_at, t.created_at, t.length, t.revision, t.deaths, t.agent_version, t.traceparent,
   t.message, t.extension_data, t.view, t.scope, c.name`;
 const turnTables = "turns t JOIN contexts c ON c.context = t.context";
 /** Scopes whose names are remembered. */
@@ -269,6 +269,7 @@ interface TurnRow {
   readonly status_at: number;
   readonly created_at: number;
   readonly length: number;
+  readonly revision: number;
   readonly deaths: number;
   readonly agent_version: string;
   readonly traceparent: string;
@@ -291,6 +292,7 @@ function turnOf(row: TurnRow, { subject, agent }: Scope): TurnRecord {
     statusAt: row.status_at,
     createdAt: row.created_at,
     length: row.length,
+    revision: row.revision,
     deaths: row.deaths,
     agentVersion: row.agent_version,
     traceparent: row.traceparent,

@@ -29,6 +29,7 @@ export function acceptContract(open: Open): void {
         statusAt: dawn,
         createdAt: dawn,
         length: 0,
+        revision: 0,
         deaths: 0,
         agentVersion: "1.0.0",
         traceparent: "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01",

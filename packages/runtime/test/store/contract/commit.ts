@@ -17,7 +17,14 @@ export function commitContract(open: Open): void {
       const entries = [entry(1), entry(2)];
       const committed = await place.commit(turn, { epoch, entries, view, state: "waiting" });
       assert.deepEqual(committed, { kind: "committed", length: 2, next: undefined });
-      assert.deepEqual(await place.turn(turn), { ...turn, length: 2, view, state: "waiting", statusAt: dawn + 10 });
+      assert.deepEqual(await place.turn(turn), {
+        ...turn,
+        length: 2,
+        revision: 1,
+        view,
+        state: "waiting",
+        statusAt: dawn + 10,
+      });
       assert.deepEqual(place.heard(), [`turn ${turn.turn}`]);
       assert.equal((await place.commit(turn, { epoch, entries: [entry(3)] })).length, 3);
       assert.deepEqual(await place.store.loadJournal(turn, 0), [entry(1), entry(2), entry(3)]);
@@ -32,7 +39,7 @@ export function commitContract(open: Open): void {
       await place.commit(turn, { epoch, view });
       place.now += 10;
       await place.commit(turn, { epoch, entries: [entry(1)] });
-      assert.deepEqual(await place.turn(turn), { ...turn, view, length: 1 });
+      assert.deepEqual(await place.turn(turn), { ...turn, view, length: 1, revision: 2 });
       await place.commit(turn, { epoch, state: "running" });
       assert.equal((await place.turn(turn)).statusAt, dawn, "the same state is no change");
       await place.commit(turn, { epoch, state: "waiting" });
@@ -57,6 +64,19 @@ export function commitContract(open: Open): void {
       assert.deepEqual(await place.turn(turn), before);
       assert.deepEqual(await place.store.loadJournal(turn, 0), [entry(1), entry(2)]);
       assert.deepEqual(place.heard(), []);
+    });
+
+    it("that was made from another view is behind too, though nothing was appended, and changes nothing", async () => {
+      await using place = await Place.open(open);
+      const { turn, epoch } = await place.run();
+      const { revision } = turn;
+      const shown = { progress: { percent: 50 } };
+      await place.commit(turn, { epoch, view: shown });
+      const answer = { key: turn, length: 0, view: {}, entries: [entry(1)] };
+      assert.deepEqual(await place.store.commit({ ...answer, revision }), { kind: "behind", length: 0 });
+      const now = await place.turn(turn);
+      assert.deepEqual([now.view, now.length], [shown, 0]);
+      assert.equal((await place.store.commit({ ...answer, revision: now.revision })).kind, "committed");
     });
 
     it("of two that were made for the same length, is only the first", async () => {

@@ -65,6 +65,7 @@ CREATE TABLE turns (
   status_at INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   length INTEGER NOT NULL DEFAULT 0, -- of its journal
+  revision INTEGER NOT NULL DEFAULT 0, -- changes so far
   deaths INTEGER NOT NULL DEFAULT 0, -- processes that died while they ran it
   troubled INTEGER NOT NULL DEFAULT 0, -- 1: held, or with lost effects
   agent_version TEXT NOT NULL,
