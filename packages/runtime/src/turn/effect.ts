@@ -113,7 +113,7 @@ export class EffectRunner {
     if (this.#mayRepeat(at) && (attempts >= attemptLimit || this.#run.timeUp.aborted)) {
       const why = this.#run.timeUp.aborted ? "the turn's time is up" : `it was tried ${attempts} times`;
       const message = `Its outcome is unknown, and ${why}: it is not tried again.`;
-      return this.#outcome(at, { error: { name: "EffectError", code: "effect.exhausted", message } });
+      return this.#outcome(at, attempts, { error: { name: "EffectError", code: "effect.exhausted", message } });
     }
     this.running++;
     this.#run.ports.timers.after(pauseMs, () => {
@@ -168,7 +168,7 @@ export class EffectRunner {
     limit.stop();
     endAttempt(span, result, why);
     this.running--;
-    if (result !== undefined) return this.#outcome(at, result, usage);
+    if (result !== undefined) return this.#outcome(at, attempt, result, usage);
     // What is not ours any more is concluded by whoever has it now, or was when it was cancelled.
     if (!this.#run.isOurs) return this.#run.pump();
     if (this.#mayRepeat(at)) return this.#again(at, Math.min(longestPauseMs, firstPauseMs * 2 ** (attempt - 1)));
@@ -180,10 +180,10 @@ export class EffectRunner {
     this.#run.pump();
   }
 
-  #outcome(at: number, result: EffectResult, usage: Totals = {}): void {
+  #outcome(at: number, attempt: number, result: EffectResult, usage: Totals = {}): void {
     const entry = this.#ended(at, result, usage);
-    if (this.#run.isOurs) this.#run.write(entry);
-    else void this.#run.recordLate(entry, standing(this.#run.entries, at).attempts);
+    if (this.#run.isOurs) this.#run.writeOutcome(entry, attempt);
+    else void this.#run.recordLate(entry, attempt);
     this.#run.pump();
   }
 

@@ -61,6 +61,8 @@ interface Outgoing {
   readonly entry: Entry;
   /** Called when the entry is on disk, with its place. */
   readonly written?: (at: number) => void;
+  /** Of an outcome: which attempt's it is. */
+  readonly attempt?: number;
 }
 
 /** What is shown and was not written yet; undefined: nothing has changed. */
@@ -328,7 +330,6 @@ export class Run implements Running {
         const result = await store.commit({
           key: record,
           length: record.length,
-          revision: record.revision,
           from: [record.state],
           entries: [entry],
           view,
@@ -346,8 +347,16 @@ export class Run implements Running {
 
   /** Appends an entry. */
   write(entry: Entry, written?: (at: number) => void): void {
-    this.budget.spend(entry);
-    this.#outgoing.push(written ? { entry, written } : { entry });
+    this.#send(written ? { entry, written } : { entry });
+  }
+
+  writeOutcome(entry: EffectEnded, attempt: number): void {
+    this.#send({ entry, attempt });
+  }
+
+  #send(outgoing: Outgoing): void {
+    this.budget.spend(outgoing.entry);
+    this.#outgoing.push(outgoing);
     if (!this.#writing) queueMicrotask(() => void this.#flush());
   }
 
@@ -816,8 +825,8 @@ export class Run implements Running {
 
   /** What cannot be written any more, under this claim. What is known of an effect is kept all the same (E9, E16). */
   #giveUp(outgoing: readonly Outgoing[]): undefined {
-    for (const { entry } of outgoing) {
-      if (entry.kind === "outcome") void this.recordLate(entry, standing(this.entries, entry.of).attempts);
+    for (const { entry, attempt } of outgoing) {
+      if (entry.kind === "outcome" && attempt !== undefined) void this.recordLate(entry, attempt);
     }
   }
 

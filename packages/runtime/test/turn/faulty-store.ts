@@ -50,6 +50,10 @@ export class FaultyStore {
     });
   }
 
+  get dead(): boolean {
+    return this.#dead;
+  }
+
   /** Whether the process has the turn's context: it was claimed, and neither parked nor ended since. */
   holds({ context }: TurnKey): boolean {
     return this.#held.has(context);

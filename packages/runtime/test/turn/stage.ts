@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setImmediate, setTimeout } from "node:timers/promises";
+import { setImmediate as macrotask, setTimeout } from "node:timers/promises";
 
 import { defineAgent } from "@nylorun/agents";
 import type { Agent, AgentDefinition } from "@nylorun/agents";
@@ -24,7 +24,7 @@ import type { Store } from "../../src/store/store.ts";
 import { createEngine } from "../../src/turn/engine.ts";
 import type { Engine, Scope } from "../../src/turn/engine.ts";
 import type { Entry } from "../../src/turn/journal.ts";
-import type { EngineLimits } from "../../src/turn/ports.ts";
+import type { EngineLimits, Entropy } from "../../src/turn/ports.ts";
 import type { TurnRecord } from "../../src/turn/record.ts";
 import type { TaskIds } from "../../src/turn/task-id.ts";
 import { systemTimers } from "../../src/turn/timers.ts";
@@ -52,6 +52,8 @@ export interface StageOptions {
   readonly limits?: Partial<EngineLimits>;
   readonly createEngine?: CreateEngine;
   readonly timers?: Timers;
+  /** Milliseconds since 1970. Default: the system's. */
+  readonly now?: () => number;
 }
 
 export interface NodeOptions {
@@ -82,7 +84,7 @@ export class Stage implements AsyncDisposable {
   }
 
   now(): number {
-    return Date.now() + this.#ahead;
+    return (this.#options.now ?? Date.now)() + this.#ahead;
   }
 
   /** Puts the clock forward; what is due then is looked at. */
@@ -93,12 +95,14 @@ export class Stage implements AsyncDisposable {
 
   /** Starts a process. The leases of those before it that live no more have ended. */
   async start(agents: Agent | readonly Agent[], options: NodeOptions = {}): Promise<Node> {
-    const signal = createLocalSignal();
+    const heard = createLocalSignal();
+    const signal = this.#heardByAll(heard);
     const inner = await this.#open(signal, options.beside === true);
     const node = await Node.make({
       stage: this,
       inner,
       signal,
+      heard,
       agents: [agents].flat(),
       faults: options.faults,
       limits: { ...limits, ...this.#options.limits, ...options.limits },
@@ -109,6 +113,24 @@ export class Stage implements AsyncDisposable {
     this.#nodes.add(node);
     await node.engine.start();
     return node;
+  }
+
+  /** What one node signals, the others hear a little later. */
+  #heardByAll(local: Signal): Signal {
+    const others = (tell: (signal: Signal) => void) => {
+      for (const { heard } of this.#nodes) if (heard !== local) setImmediate(() => tell(heard));
+    };
+    return {
+      ...local,
+      turnChanged(key) {
+        local.turnChanged(key);
+        others((other) => other.turnChanged(key));
+      },
+      due() {
+        local.due();
+        others((other) => other.due());
+      },
+    };
   }
 
   async #open(signal: Signal, beside: boolean): Promise<Store> {
@@ -137,6 +159,7 @@ interface NodeParts {
   readonly stage: Stage;
   readonly inner: Store;
   readonly signal: Signal;
+  readonly heard: Signal;
   readonly agents: readonly Agent[];
   readonly faults: Faults | undefined;
   readonly limits: EngineLimits;
@@ -151,10 +174,13 @@ export class Node implements AsyncDisposable {
   /** Past all faults: what an honest observer sees. */
   readonly inner: Store;
   readonly signal: Signal;
+  /** What it hears, its own and the others'. */
+  readonly heard: Signal;
   readonly faulty: FaultyStore;
   /** Another process's engine on the same store, that runs nothing: what answers and cancels "from another node" go through. */
   readonly other: Engine;
   readonly taskIds: TaskIds;
+  readonly entropy: Entropy;
   readonly #agent: string;
   readonly #ended: () => void;
   #messages = 0;
@@ -170,8 +196,10 @@ export class Node implements AsyncDisposable {
     const { stage, inner, signal, agents } = parts;
     this.inner = inner;
     this.signal = signal;
+    this.heard = parts.heard;
     this.faulty = new FaultyStore(inner, parts.faults);
     this.taskIds = createTaskIds(secrets.key);
+    this.entropy = createEntropy(secrets.seed);
     this.#agent = agents[0]!.id;
     this.#ended = parts.ended;
     const note = (level: Logged["level"]) => (fields: object, message: string) =>
@@ -183,7 +211,7 @@ export class Node implements AsyncDisposable {
       log: { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") },
       limits: parts.limits,
       timers: parts.timers,
-      entropy: createEntropy(secrets.seed),
+      entropy: this.entropy,
       asyncContext,
       misfit,
     };
@@ -339,5 +367,5 @@ export function codeOf(error: unknown): unknown {
 
 /** Lets everything that is ready happen. */
 export async function settle(times = 20): Promise<void> {
-  for (let n = 0; n < times; n++) await setImmediate();
+  for (let n = 0; n < times; n++) await macrotask();
 }
