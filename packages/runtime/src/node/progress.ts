@@ -23,6 +23,8 @@ const MOMENT = 25;
 const AT_ONCE = 100;
 /** Changed turns that wait to be read; the hub would not keep more. */
 const WAITING = 20_000;
+/** Subjects that are known to be recalled. Another time does no harm. */
+const SUBJECTS = 10_000;
 /** A subject's open tasks of each state that are recalled, the latest ones. */
 const RECALLED = 100;
 
@@ -68,6 +70,7 @@ export class ProgressFeed implements Progress, AsyncDisposable {
     let recalled = this.#recalled.get(subject);
     if (recalled === undefined) {
       recalled = subject === undefined ? this.#recallAll() : this.#recall(subject);
+      if (this.#recalled.size >= SUBJECTS) this.#recalled.clear();
       this.#recalled.set(subject, recalled);
       // It is tried again when it did not work.
       recalled.catch(() => this.#recalled.delete(subject));

@@ -22,8 +22,8 @@ export async function reportHook(stdin: Readable): Promise<void> {
     const progress = progressOf(input, session.read());
     if (progress === undefined) return;
     session.append({ status: progress.status, percent: progress.percent });
-    if (progress.status === "started") session.forgetOld();
     await reportOnce({ ...progress, task_id: task, session_id: id }, AGENT);
+    if (progress.status === "started") session.forgetOld();
   } catch (error) {
     // Claude Code shows it to who asks for it (--debug), and goes on.
     process.stderr.write(`nylorun hook: ${(error as Error).message}\n`);
