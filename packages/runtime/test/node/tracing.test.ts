@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { afterEach, beforeEach, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { defineAgent } from "@nylorun/agents";
+import { defineAgent, OutcomeUnknown } from "@nylorun/agents";
+import type { AgentDefinition, Turn } from "@nylorun/agents";
 import { EXTENSIONS } from "@nylorun/protocol";
 import { startRuntime } from "@nylorun/runtime";
 import { context, trace } from "@opentelemetry/api";
@@ -86,41 +87,59 @@ function family(spans: readonly ExportedSpan[]): string[] {
 }
 
 describe("a program that embeds a Runtime", () => {
-  const echo = defineAgent({
-    id: "pays",
-    name: "Pays",
-    description: "Pays.",
-    version: "1.0.0",
-    skills: [{ id: "pay", name: "Pay", description: "Pays.", tags: ["pay"] }],
-    run: (turn) => turn.effect("pay", () => trace.getTracer("library").startSpan("charge").end()),
+  let folder: string;
+  let exporter: InMemorySpanExporter;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "nylorun-tracing-"));
+    exporter = new InMemorySpanExporter();
+  });
+  afterEach(() => {
+    trace.disable();
+    context.disable();
+    rmSync(folder, { recursive: true });
   });
 
-  async function pay(home: string): Promise<void> {
-    await using runtime = await startRuntime({ agents: [echo], home, port: 0, logLevel: "silent" });
-    const key = await runtime.addKey({ role: "subject", subject: "ada" });
-    await fetch(`${runtime.url}/v1/a2a/agents/pays/`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json", "a2a-version": "1.0" },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: message("Pay") }),
+  function register(): void {
+    trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }));
+    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  }
+
+  /** Serves an agent that runs this, for as long as `use` takes. */
+  async function serve(run: AgentDefinition["run"], use: (call: Call) => Promise<void>): Promise<void> {
+    const skills = [{ id: "pay", name: "Pay", description: "Pays.", tags: ["pay"] }];
+    const agent = defineAgent({ id: "pays", name: "Pays", description: "Pays.", version: "1.0.0", skills, run });
+    const home = join(folder, crypto.randomUUID());
+    await using runtime = await startRuntime({ agents: [agent], home, port: 0, logLevel: "silent", stopGraceMs: 0 });
+    const authorization = `Bearer ${await runtime.addKey({ role: "subject", subject: "ada" })}`;
+    await use(async (method, params) => {
+      const response = await fetch(`${runtime.url}/v1/a2a/agents/pays/`, {
+        method: "POST",
+        headers: { authorization, "content-type": "application/json", "a2a-version": "1.0" },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+      });
+      const { result, error } = (await response.json()) as { result?: unknown; error?: unknown };
+      assert.ok(result, JSON.stringify(error));
+      return result;
     });
+  }
+  type Call = (method: string, params: object) => Promise<unknown>;
+
+  /** Attributes of the spans with this name, once there are so many. */
+  async function attributes(name: string, count: number): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    for (let tries = 0; tries < 400; tries++) {
+      const found = exporter.getFinishedSpans().filter((span) => span.name === name);
+      if (found.length >= count) return found.map((span) => span.attributes);
+      await delay(10);
+    }
+    throw new Error(`There were never ${count} spans ${name}.`);
   }
 
   it("has turns traced by the SDK that it registered, and what its libraries do in effects below them", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "nylorun-tracing-"));
-    const exporter = new InMemorySpanExporter();
-    const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
-    const manager = new AsyncLocalStorageContextManager().enable();
-    try {
-      await pay(join(folder, "without"));
-      assert.equal(exporter.getFinishedSpans().length, 0);
-      trace.setGlobalTracerProvider(provider);
-      context.setGlobalContextManager(manager);
-      await pay(join(folder, "with"));
-    } finally {
-      trace.disable();
-      context.disable();
-      rmSync(folder, { recursive: true });
-    }
+    const run = (turn: Turn) => turn.effect("pay", () => trace.getTracer("library").startSpan("charge").end());
+    await serve(run, async (call) => void (await call("SendMessage", message("Pay"))));
+    register();
+    assert.equal(exporter.getFinishedSpans().length, 0, "there was nobody to tell");
+    await serve(run, async (call) => void (await call("SendMessage", message("Pay"))));
     const spans = exporter.getFinishedSpans();
     const names = new Map(spans.map((span) => [span.spanContext().spanId, span.name]));
     assert.deepEqual(
@@ -132,6 +151,50 @@ describe("a program that embeds a Runtime", () => {
         "- > SendMessage pays",
       ],
     );
+  });
+
+  it("sees each attempt of an effect, and that an outcome is lost", async () => {
+    register();
+    let attempts = 0;
+    const run = async (turn: Turn) => {
+      const slowOnce = () => (++attempts === 1 ? new Promise(() => undefined) : "done");
+      await turn.effect("repeat", slowOnce, { idempotent: true, timeoutMs: 30 });
+      await turn.effect("lose", () => Promise.reject(new OutcomeUnknown("No answer.")));
+    };
+    await serve(run, async (call) => {
+      await call("SendMessage", { ...message("Pay"), configuration: { returnImmediately: true } });
+      const told = ["nylorun.effect.attempt", "nylorun.effect.outcome", "error.type"];
+      const repeated = await attributes("effect repeat", 2);
+      assert.deepEqual(
+        repeated.map((of) => told.map((name) => of[name])),
+        [
+          [1, "unknown", "timeout"],
+          [2, "completed", undefined],
+        ],
+      );
+      const [lost] = await attributes("effect lose", 1);
+      assert.deepEqual(
+        told.map((name) => lost![name]),
+        [1, "unknown", "unknown"],
+      );
+      assert.equal((await attributes("invoke_agent Pays", 1))[0]!["nylorun.turn.state"], "uncertain");
+    });
+  });
+
+  it("sees how waits end: in time, too late, or with their turn", async () => {
+    register();
+    const run = async (turn: Turn) => {
+      await turn.approve({ prompt: "Soon?", expiresInMs: 30 }).catch(() => undefined);
+      await turn.ask({ prompt: "When?" });
+    };
+    await serve(run, async (call) => {
+      const configuration = { returnImmediately: true };
+      const { task } = (await call("SendMessage", { ...message("Pay"), configuration })) as { task: Task };
+      assert.equal((await attributes("wait approval", 1))[0]!["nylorun.wait.end"], "expired");
+      await attributes("invoke_agent Pays", 2);
+      await call("CancelTask", { id: task.id });
+      assert.equal((await attributes("wait question", 1))[0]!["nylorun.wait.end"], "withdrawn");
+    });
   });
 });
 
