@@ -9,8 +9,7 @@ export interface TerminalFeatures {
   readonly progress: boolean;
 }
 
-export function terminalFeatures(): TerminalFeatures {
-  const { env } = process;
+export function terminalFeatures(env: NodeJS.ProcessEnv = process.env): TerminalFeatures {
   const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"] || "";
   return {
     draws: env["TERM"] !== "dumb",

@@ -168,6 +168,17 @@ describe("nylorun run", () => {
     assert.ok(code === 141 || code === 1, String(code));
   });
 
+  it("gives the command the environment that it was given, and nothing of its own", async () => {
+    await using place = new Place();
+    const { stdout } = await place.run(["run", "--", "env"]);
+    const own = new Set(Object.entries(place.environment()).map(([name, value]) => `${name}=${value}`));
+    const got = stdout.split("\n").filter((line) => /^\w+=/.test(line) && !line.startsWith("_="));
+    assert.deepEqual(
+      got.filter((line) => !own.has(line)),
+      [],
+    );
+  });
+
   it("gives the terminal's streams to the command when asked to", async () => {
     await using place = new Place();
     const { stdout } = await place.run(["run", "--terminal", "--task", "a:b", "--", "sh", "-c", "echo ' 42%'"]);

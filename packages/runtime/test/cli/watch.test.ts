@@ -1,6 +1,6 @@
 /** `nylorun watch` as people see it: on a real terminal, and in lines where there is none. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -8,6 +8,7 @@ import { Sink, sinkRecord } from "@nylorun/progress";
 import { normalizeReport } from "@nylorun/protocol";
 import stringWidth from "string-width";
 
+import { terminalFeatures } from "../../src/node/terminal.ts";
 import { BIN, Place } from "./nylorun.ts";
 import { hasTmux, Terminal } from "./terminal.ts";
 
@@ -172,6 +173,61 @@ describe("nylorun watch on a terminal", { skip: hasTmux ? false : "there is no t
       height: 10,
     });
     await other.waitFor((lines) => /######-+ +42%/.test(lines[1] ?? ""));
+  });
+});
+
+describe("Progress in the terminal's tab", () => {
+  it("is for terminals that show it, and for no other", () => {
+    const shows = (env: NodeJS.ProcessEnv) => terminalFeatures({ LANG: "en_US.UTF-8", ...env }).progress;
+    assert.ok(shows({ WT_SESSION: "x" }));
+    assert.ok(shows({ ConEmuANSI: "ON" }));
+    assert.ok(shows({ TERM_PROGRAM: "ghostty", TERM_PROGRAM_VERSION: "1.2.0" }));
+    assert.ok(shows({ TERM_PROGRAM: "iTerm.app", TERM_PROGRAM_VERSION: "3.6.6" }));
+    assert.ok(shows({ TERM_PROGRAM: "WezTerm", TERM_PROGRAM_VERSION: "20250209-182623-44866cc1" }));
+    assert.ok(shows({ VTE_VERSION: "7900" }));
+    assert.ok(!shows({}));
+    assert.ok(!shows({ TERM_PROGRAM: "iTerm.app", TERM_PROGRAM_VERSION: "3.5.0" })); // To it, this is a notification.
+    assert.ok(!shows({ TERM_PROGRAM: "ghostty", TERM_PROGRAM_VERSION: "1.1.3" }));
+    assert.ok(!shows({ TERM_PROGRAM: "vscode", TERM_PROGRAM_VERSION: "1.99.0" }));
+    assert.ok(!shows({ WT_SESSION: "x", TMUX: "/tmp/x,1,0" }));
+  });
+
+  const hasScript = spawnSync("script", ["--version"]).stdout?.includes("util-linux") === true;
+  it("says how far everything is together, and is taken away at the end", { skip: !hasScript }, async () => {
+    await using place = new Place();
+    const report = reporterTo(place);
+    await report({ percent: 40 }, { task_id: "codex:tests", percent: 61 }, { task_id: "x:y", status: "done" });
+    const environment = {
+      TERM_PROGRAM: "ghostty",
+      TERM_PROGRAM_VERSION: "1.2.0",
+      TERM: "xterm-256color",
+      TMUX: "",
+      STY: "",
+    };
+    const command = `"${process.execPath}" "${BIN}" watch`;
+    const child = spawn("script", ["-qfec", command, "/dev/null"], {
+      env: place.environment(environment),
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    let output = "";
+    child.stdout.on("data", (chunk) => (output += chunk));
+    try {
+      const has = async (text: string) => {
+        for (const deadline = Date.now() + 10_000; !output.includes(text); await delay(20)) {
+          assert.ok(Date.now() < deadline, JSON.stringify(output));
+        }
+      };
+      await has("\u001b]9;4;1;50\u0007");
+      await report({ percent: 40, status: "paused" }, { task_id: "codex:tests", percent: 61, status: "paused" });
+      await has("\u001b]9;4;4;50\u0007");
+      await report({ status: "done" }, { task_id: "codex:tests", status: "error" });
+      await has("\u001b]9;4;0;0\u0007");
+      child.stdin.write("q");
+      await new Promise((resolve) => child.once("exit", resolve));
+      assert.ok(output.trimEnd().endsWith("\u001b[?1049l"), JSON.stringify(output.slice(-80)));
+    } finally {
+      child.kill("SIGKILL");
+    }
   });
 });
 

@@ -5,6 +5,7 @@ import type { Readable } from "node:stream";
 
 import { LineSplitter } from "@nylorun/progress";
 
+import { commandEnvironment } from "../../node/command-environment.ts";
 import { openLocalSink } from "../../node/sink.ts";
 import { Reporter } from "../reports/reporter.ts";
 import { AcpProgress } from "./acp-progress.ts";
@@ -22,7 +23,7 @@ export async function runAcpAgent(command: readonly string[], name: string | und
     reporter.report(report.progress);
   };
 
-  const agent = spawn(command[0]!, command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
+  const agent = spawn(command[0]!, command.slice(1), { env: commandEnvironment(), stdio: ["pipe", "pipe", "inherit"] });
   const ended = new Promise<number>((resolve) => {
     agent.once("error", (error: NodeJS.ErrnoException) => {
       const why = error.code === "ENOENT" ? "there is no such command" : error.message;

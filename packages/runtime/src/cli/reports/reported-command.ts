@@ -7,6 +7,7 @@ import type { Readable } from "node:stream";
 
 import { agentOfTask } from "@nylorun/progress";
 
+import { commandEnvironment } from "../../node/command-environment.ts";
 import { openLocalSink } from "../../node/sink.ts";
 import { OutputPercent } from "./output-percent.ts";
 import { Reporter } from "./reporter.ts";
@@ -36,6 +37,7 @@ export async function runReported(command: readonly string[], options: ReportedO
   reporter.report({ percent, stage, status: "started" });
 
   const child = spawn(command[0]!, command.slice(1), {
+    env: commandEnvironment(),
     stdio: options.terminal ? "inherit" : ["inherit", "pipe", "pipe"],
   });
   const alive = setInterval(() => reporter.report({ percent, stage, status: "running" }), ALIVE_MS);
