@@ -3,9 +3,9 @@
  * nothing has to be told whether the page is light or dark. Sizes are in em, so the page's text decides.
  *
  * Motion: the icon turns a little with each event, and the tip of the bar lights up, so the bar of an agent that fell silent stands
- * still. The stage rises when it changes. With reduced motion things fade, slower; nothing travels but the bar itself.
+ * still. A new stage fades in. With reduced motion all of this is slower, and the icon stays as it is.
  *
- * Cheap for many: what is out of sight is skipped, and what glows is painted, not put on a layer of its own.
+ * Cheap for many: what is out of sight is skipped, and what glows or fades is painted, not put on a layer of its own.
  */
 export const STYLE = `:host{
 display:block;
@@ -80,12 +80,12 @@ background:repeating-linear-gradient(-45deg,var(--_c) 0 .3em,transparent 0 .5em)
 [data-stale] #time{font-weight:600}
 [data-beat="0"] #fill::after{animation:glow0 .6s ease-out}
 [data-beat="1"] #fill::after{animation:glow1 .6s ease-out}
-[data-tick="0"] #stage{animation:tick0 .25s ease-out}
-[data-tick="1"] #stage{animation:tick1 .25s ease-out}
+[data-tick="0"] #stage{animation:tick0 .4s ease-out}
+[data-tick="1"] #stage{animation:tick1 .4s ease-out}
 @keyframes glow0{0%{color:#fffc}}
 @keyframes glow1{0%{color:#fffc}}
-@keyframes tick0{0%{opacity:0;translate:0 var(--_rise,.35em)}}
-@keyframes tick1{0%{opacity:0;translate:0 var(--_rise,.35em)}}
+@keyframes tick0{0%{color:transparent}}
+@keyframes tick1{0%{color:transparent}}
 :host([size=compact]){
 contain:strict;
 container-type:inline-size;
@@ -105,7 +105,6 @@ min-inline-size:9em;
 }
 }
 @media (prefers-reduced-motion:reduce){
-#base{--_rise:0}
 #base #stage,#base #fill::after{animation-duration:2s}
 [data-leap] #fill{transition:translate 1.2s linear}
 #shape{transform:none}

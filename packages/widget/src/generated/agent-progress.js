@@ -71,12 +71,12 @@ background:repeating-linear-gradient(-45deg,var(--_c) 0 .3em,transparent 0 .5em)
 [data-stale] #time{font-weight:600}
 [data-beat="0"] #fill::after{animation:glow0 .6s ease-out}
 [data-beat="1"] #fill::after{animation:glow1 .6s ease-out}
-[data-tick="0"] #stage{animation:tick0 .25s ease-out}
-[data-tick="1"] #stage{animation:tick1 .25s ease-out}
+[data-tick="0"] #stage{animation:tick0 .4s ease-out}
+[data-tick="1"] #stage{animation:tick1 .4s ease-out}
 @keyframes glow0{0%{color:#fffc}}
 @keyframes glow1{0%{color:#fffc}}
-@keyframes tick0{0%{opacity:0;translate:0 var(--_rise,.35em)}}
-@keyframes tick1{0%{opacity:0;translate:0 var(--_rise,.35em)}}
+@keyframes tick0{0%{color:transparent}}
+@keyframes tick1{0%{color:transparent}}
 :host([size=compact]){
 contain:strict;
 container-type:inline-size;
@@ -96,7 +96,6 @@ min-inline-size:9em;
 }
 }
 @media (prefers-reduced-motion:reduce){
-#base{--_rise:0}
 #base #stage,#base #fill::after{animation-duration:2s}
 [data-leap] #fill{transition:translate 1.2s linear}
 #shape{transform:none}
