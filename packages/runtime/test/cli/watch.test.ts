@@ -192,7 +192,7 @@ describe("Progress in the terminal's tab", () => {
     assert.ok(!shows({ WT_SESSION: "x", TMUX: "/tmp/x,1,0" }));
   });
 
-  const hasScript = spawnSync("script", ["--version"]).stdout?.includes("util-linux") === true;
+  const hasScript = String(spawnSync("script", ["--version"]).stdout).includes("util-linux");
   it("says how far everything is together, and is taken away at the end", { skip: !hasScript }, async () => {
     await using place = new Place();
     const report = reporterTo(place);
