@@ -9,21 +9,21 @@ import { AsyncLocalStorage, createHook } from "node:async_hooks";
 /** Not begun outside: promises, and what runs before anything outside can happen. */
 const inside = new Set(["PROMISE", "Microtask", "TickObject"]);
 
+/** A timer of Node's, or an immediate. */
+interface Timer {
+  hasRef(): boolean;
+  /** It has gone off, or was called off. Node has no other way to tell. */
+  readonly _destroyed?: boolean;
+}
+
 /** One call of an agent's `run`. Code that it calls through `turn` is not its own. */
 const own = new AsyncLocalStorage<Foreign>();
 
 let users = 0;
-const begun = new Map<number, Foreign>();
+// To be told when something ends would cost each promise more than it does.
 const hook = createHook({
-  init(id, type, _trigger, resource) {
-    const foreign = own.getStore();
-    if (foreign === undefined || inside.has(type)) return;
-    begun.set(id, foreign);
-    foreign.begin(id, type, resource);
-  },
-  destroy(id) {
-    begun.get(id)?.end(id);
-    begun.delete(id);
+  init(_id, type, _trigger, resource) {
+    if (!inside.has(type)) own.getStore()?.begin(type, resource);
   },
 });
 
@@ -32,9 +32,7 @@ export function watchForeign(): Disposable {
   if (users++ === 0) hook.enable();
   return {
     [Symbol.dispose]() {
-      if (--users > 0) return;
-      hook.disable();
-      begun.clear();
+      if (--users === 0) hook.disable();
     },
   };
 }
@@ -47,8 +45,9 @@ export function ownRun(): Foreign | undefined {
 export class Foreign {
   /** The number of this call of `run`, from 0. */
   readonly call: number;
-  readonly #timers = new Map<number, object>();
-  #others = 0;
+  readonly #timers: Timer[] = [];
+  /** Nobody tells when they end: what they wake may come at any time. */
+  #others = false;
 
   constructor(call: number) {
     this.call = call;
@@ -66,30 +65,21 @@ export class Foreign {
 
   /** Whether it has begun anything that may still wake it. */
   get any(): boolean {
-    return this.#others > 0 || this.pendingTimers > 0;
+    return this.#others || this.pendingTimers > 0;
   }
 
-  /** Timers that keep the process alive. */
+  /** Timers that have not gone off and keep the process alive. */
   get pendingTimers(): number {
-    return [...this.#timers.values()].filter(keepsAlive).length;
+    return this.#timers.filter((timer) => timer._destroyed !== true && timer.hasRef()).length;
   }
 
   /** So that they do not keep the test's process. */
   clearTimers(): void {
-    for (const timer of this.#timers.values()) clearTimeout(timer as ReturnType<typeof setTimeout>);
+    for (const timer of this.#timers) clearTimeout(timer as ReturnType<typeof setTimeout>);
   }
 
-  begin(id: number, type: string, resource: object): void {
-    if (type === "Timeout" || type === "Immediate") this.#timers.set(id, resource);
-    else this.#others++;
+  begin(type: string, resource: object): void {
+    if (type === "Timeout" || type === "Immediate") this.#timers.push(resource as Timer);
+    else this.#others = true;
   }
-
-  end(id: number): void {
-    // Others end whenever the garbage is collected, or never: what they wake may come any time.
-    this.#timers.delete(id);
-  }
-}
-
-function keepsAlive(timer: { readonly hasRef?: () => boolean }): boolean {
-  return timer.hasRef?.() !== false;
 }

@@ -223,6 +223,7 @@ class Play {
     if (open === undefined || answer === undefined || !asks) return false;
     const given = { index, answer, open };
     const reaction = reactionTo(turn, given);
+    await answer.first?.();
     switch (reaction.do) {
       case "wait":
         this.#time.pass(reaction.until);

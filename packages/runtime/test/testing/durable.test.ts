@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { Agent, EffectError } from "@nylorun/agents";
-import { answer, approve, assertDurable, TestingError } from "@nylorun/runtime/testing";
+import { answer, approve, assertDurable, cancel, expire, TestingError } from "@nylorun/runtime/testing";
 import type { Script, TestingErrorCode } from "@nylorun/runtime/testing";
 
 import { agent } from "./agent.ts";
@@ -98,6 +98,41 @@ describe("an agent that is durable", () => {
       return one + (await turn.effect("one", () => 2, { key: "b", idempotent: true }));
     });
     assert.equal((await assertDurable(keyed)).run.output, 3);
+  });
+
+  it("may wait for what its caller does in the world first", async () => {
+    let connected = false;
+    const connects = agent(async (turn) => {
+      const made = await turn.connect({ prompt: "Connect.", provider: "x", verify: () => connected });
+      return made ? turn.effect("use", () => "used", { idempotent: true }) : "declined";
+    });
+    const { run } = await assertDurable(connects, {
+      prepare: () => void (connected = false),
+      answers: [approve(true, { first: () => void (connected = true) })],
+    });
+    assert.equal(run.output, "used");
+  });
+
+  it("may have several waits open at once, let them expire, and be cancelled", async () => {
+    const waits = agent(async (turn) => {
+      const both = await Promise.all([
+        turn.approve({ prompt: "Sure?" }),
+        turn.ask({ prompt: "Which?" }),
+        turn.sleep(5),
+      ]);
+      for (let times = 0; times < 3; times++) {
+        const late = turn.ask({ prompt: "Still there?", expiresInMs: 1000 });
+        const answered = await late.catch(() => turn.effect("remind", () => undefined, { idempotent: true }));
+        if (answered !== undefined) return [...both, answered];
+      }
+      await turn.ask({ prompt: "Anybody?" });
+    });
+    const answers = [approve(), answer("this"), expire(), answer("yes")];
+    assert.deepEqual((await assertDurable(waits, { answers })).run.output, [true, "this", null, "yes"]);
+    const { run } = await assertDurable(waits, {
+      answers: [...answers.slice(0, 2), expire(), expire(), expire(), cancel()],
+    });
+    assert.equal(run.state, "TASK_STATE_CANCELED");
   });
 
   it("may fail, if it fails alike", async () => {
