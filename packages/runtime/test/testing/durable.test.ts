@@ -125,7 +125,7 @@ describe("an agent that is durable", () => {
         const answered = await late.catch(() => turn.effect("remind", () => undefined, { idempotent: true }));
         if (answered !== undefined) return [...both, answered];
       }
-      await turn.ask({ prompt: "Anybody?" });
+      return turn.ask({ prompt: "Anybody?" });
     });
     const answers = [approve(), answer("this"), expire(), answer("yes")];
     assert.deepEqual((await assertDurable(waits, { answers })).run.output, [true, "this", null, "yes"]);
