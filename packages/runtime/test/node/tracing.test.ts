@@ -105,7 +105,7 @@ describe("a program that embeds a Runtime", () => {
   }
 
   /** Serves an agent that runs this, for as long as `use` takes. */
-  async function serve(run: AgentDefinition["run"], use: (call: Call) => Promise<void>): Promise<void> {
+  async function serve(run: AgentDefinition["run"], use: (rpc: Rpc) => Promise<void>): Promise<void> {
     const skills = [{ id: "pay", name: "Pay", description: "Pays.", tags: ["pay"] }];
     const agent = defineAgent({ id: "pays", name: "Pays", description: "Pays.", version: "1.0.0", skills, run });
     const home = join(folder, crypto.randomUUID());
@@ -122,7 +122,7 @@ describe("a program that embeds a Runtime", () => {
       return result;
     });
   }
-  type Call = (method: string, params: object) => Promise<unknown>;
+  type Rpc = (method: string, params: object) => Promise<unknown>;
 
   /** Attributes of the spans with this name, once there are so many. */
   async function attributes(name: string, count: number): Promise<readonly Readonly<Record<string, unknown>>[]> {
@@ -136,10 +136,10 @@ describe("a program that embeds a Runtime", () => {
 
   it("has turns traced by the SDK that it registered, and what its libraries do in effects below them", async () => {
     const run = (turn: Turn) => turn.effect("pay", () => trace.getTracer("library").startSpan("charge").end());
-    await serve(run, async (call) => void (await call("SendMessage", message("Pay"))));
+    await serve(run, async (rpc) => void (await rpc("SendMessage", message("Pay"))));
     register();
     assert.equal(exporter.getFinishedSpans().length, 0, "there was nobody to tell");
-    await serve(run, async (call) => void (await call("SendMessage", message("Pay"))));
+    await serve(run, async (rpc) => void (await rpc("SendMessage", message("Pay"))));
     const spans = exporter.getFinishedSpans();
     const names = new Map(spans.map((span) => [span.spanContext().spanId, span.name]));
     assert.deepEqual(
@@ -161,8 +161,8 @@ describe("a program that embeds a Runtime", () => {
       await turn.effect("repeat", slowOnce, { idempotent: true, timeoutMs: 30 });
       await turn.effect("lose", () => Promise.reject(new OutcomeUnknown("No answer.")));
     };
-    await serve(run, async (call) => {
-      await call("SendMessage", { ...message("Pay"), configuration: { returnImmediately: true } });
+    await serve(run, async (rpc) => {
+      await rpc("SendMessage", { ...message("Pay"), configuration: { returnImmediately: true } });
       const told = ["nylorun.effect.attempt", "nylorun.effect.outcome", "error.type"];
       const repeated = await attributes("effect repeat", 2);
       assert.deepEqual(
@@ -187,12 +187,12 @@ describe("a program that embeds a Runtime", () => {
       await turn.approve({ prompt: "Soon?", expiresInMs: 30 }).catch(() => undefined);
       await turn.ask({ prompt: "When?" });
     };
-    await serve(run, async (call) => {
+    await serve(run, async (rpc) => {
       const configuration = { returnImmediately: true };
-      const { task } = (await call("SendMessage", { ...message("Pay"), configuration })) as { task: Task };
+      const { task } = (await rpc("SendMessage", { ...message("Pay"), configuration })) as { task: Task };
       assert.equal((await attributes("wait approval", 1))[0]!["nylorun.wait.end"], "expired");
       await attributes("invoke_agent Pays", 2);
-      await call("CancelTask", { id: task.id });
+      await rpc("CancelTask", { id: task.id });
       assert.equal((await attributes("wait question", 1))[0]!["nylorun.wait.end"], "withdrawn");
     });
   });
