@@ -49,7 +49,7 @@ export function createExchange(options: ExchangeOptions): Fetch {
  */
 export async function request(
   { fetch, credentials }: Pick<ExchangeOptions, "fetch" | "credentials">,
-  input: RequestInfo | URL,
+  input: Parameters<Fetch>[0],
   init: RequestInit,
 ): Promise<Response> {
   const send = async (): Promise<Response> => {
@@ -203,6 +203,6 @@ function watched(response: Response, { silenceMs, maxAnswerBytes }: ExchangeOpti
   });
 }
 
-function urlOf(input: RequestInfo | URL): string {
+function urlOf(input: Parameters<Fetch>[0]): string {
   return typeof input === "string" ? input : input instanceof URL ? input.href : input.url;
 }

@@ -38,6 +38,7 @@ export interface PushConfigs {
   delete(id: string, options?: Options): Promise<void>;
 }
 
+/** @internal */
 export function pushConfigsOf(taskId: string, connection: Connection): PushConfigs {
   return {
     async create(target, options) {

@@ -76,14 +76,22 @@ export interface A2aTask extends TaskView {
   readonly pushToken: string | undefined;
 }
 
-/** What handles of one client share. */
+/**
+ * What handles of one client share.
+ *
+ * @internal
+ */
 export interface TaskContext extends Omit<ViewOptions, "download" | "isAnswered"> {
   readonly connection: Connection;
   readonly pollMs: number;
   download(url: string, signal: AbortSignal | undefined): Promise<Response>;
 }
 
-/** A handle on what SendMessage answered. */
+/**
+ * A handle on what SendMessage answered.
+ *
+ * @internal
+ */
 export function taskOf(answered: SendMessageResponse, context: TaskContext, pushToken?: string): A2aTask {
   return answered.task === undefined
     ? new Answered(viewOfMessage(answered.message, context))
@@ -324,7 +332,11 @@ function checkBoolean(value: unknown, method: string): boolean {
   throw new A2aClientError("call.invalid", `task.${method}() takes true or false; it got ${typeof value}.`);
 }
 
-/** A request to send a message, without waiting for what comes of it. */
+/**
+ * A request to send a message, without waiting for what comes of it.
+ *
+ * @internal
+ */
 export function messageRequest(
   message: Omit<Partial<Message>, "role" | "contextId"> &
     Pick<Message, "parts"> & { readonly contextId?: string | undefined },

@@ -1,7 +1,10 @@
-/** The client as it is published in other runtimes than Node: those of Deno, Bun and workerd that are found in PATH. */
+/**
+ * The client as it is published: its types to a strict program, its manifest to publint, and a program that uses all of it in Node
+ * and in those of Deno, Bun and workerd that are found in PATH.
+ */
 import assert from "node:assert/strict";
 import { execFile, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,6 +12,8 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
+
+import { publint } from "publint";
 
 import { buildPackages, bundleProgram, EXPECTED } from "./built-client.ts";
 import type { Found } from "./built-client.ts";
@@ -26,7 +31,7 @@ const SCRIPT = `
 const WORKER = `
   export default { async fetch(request) { return Response.json(await check(await request.json())); } };`;
 
-describe("the client elsewhere", { timeout: 180_000 }, () => {
+describe("the published client", { timeout: 180_000 }, () => {
   const resources = new AsyncDisposableStack();
   let folder: string;
   let handed: { url: string; key: string };
@@ -56,6 +61,36 @@ describe("the client elsewhere", { timeout: 180_000 }, () => {
     const { stdout } = await promisify(execFile)(command, [...args, file, given()], { timeout: 60_000 });
     return JSON.parse(stdout) as Found;
   }
+
+  test("has types that a strict program may check, with a page's globals and with Node's", async () => {
+    const consumer = join(folder, "consumer");
+    installInto(consumer, join(folder, "built"));
+    copyFileSync(join(import.meta.dirname, "strict-consumer.ts"), join(consumer, "program.ts"));
+    const page = ["es2025", "dom", "dom.iterable", "dom.asynciterable", "esnext.disposable"];
+    for (const [types, lib] of [
+      [[], page],
+      [["node"], ["es2025", "esnext.disposable"]],
+    ] as const) {
+      const strict = {
+        strict: true,
+        noUncheckedIndexedAccess: true,
+        exactOptionalPropertyTypes: true,
+        skipLibCheck: false,
+      };
+      const compilerOptions = { target: "es2024", module: "nodenext", lib, types, ...strict, noEmit: true };
+      writeFileSync(join(consumer, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["program.ts"] }));
+      const tsc = join(MODULES, "typescript/bin/tsc");
+      const { status, stdout } = spawnSync(process.execPath, [tsc, "-p", consumer], { encoding: "utf8" });
+      assert.equal(status, 0, `with ${types.join() || "no types"}:\n${stdout}`);
+    }
+  });
+
+  test("has manifests that publint has nothing against", async () => {
+    for (const name of ["protocol", "agents"]) {
+      const { messages } = await publint({ pkgDir: join(folder, "built", name), strict: true });
+      assert.deepEqual(messages, [], name);
+    }
+  });
 
   test("runs in Node", async () => check(await runScript("node")));
 
@@ -102,6 +137,20 @@ describe("the client elsewhere", { timeout: 180_000 }, () => {
     }
   });
 });
+
+const MODULES = join(import.meta.dirname, "../../node_modules");
+
+/** As npm would have it: our packages as they are built, and what they depend on. */
+function installInto(consumer: string, built: string): void {
+  const modules = join(consumer, "node_modules");
+  mkdirSync(join(modules, "@nylorun"), { recursive: true });
+  for (const name of ["protocol", "agents"])
+    cpSync(join(built, name), join(modules, "@nylorun", name), { recursive: true });
+  writeFileSync(join(consumer, "package.json"), JSON.stringify({ type: "module" }));
+  for (const name of ["@a2a-js", "@noble", "@types", "jose", "standardwebhooks"]) {
+    symlinkSync(join(MODULES, name), join(modules, name));
+  }
+}
 
 async function freePort(): Promise<number> {
   const server = createServer();
