@@ -801,7 +801,9 @@ export class Run implements Running {
           this.#giveUp(waiting);
           return result;
         }
-        this.#absorb(await this.#read());
+        const found = await this.#read().catch(() => undefined);
+        if (found === undefined) await pause(this.ports.timers, firstStorePauseMs);
+        else this.#absorb(found);
         if (this.#over || this.#cancelled) return this.#giveUp(waiting);
         // What ends a turn or parks it was decided without what others appended: it is decided anew.
         if (then !== undefined) return result;

@@ -241,6 +241,29 @@ describe("a store that is down for a while", () => {
       assert.deepEqual(ran.toSorted(), ["a", "b"]);
     }
   });
+
+  test("and cannot be read when somebody else has written is read again", async () => {
+    await using stage = new Stage();
+    const gate = Promise.withResolvers<unknown>();
+    const run = async (turn: Turn) =>
+      Promise.all([turn.approve({ prompt: "Go on?" }), turn.effect("slow", () => gate.promise)]);
+    await using node = await stage.start(agent(run));
+    const turn = await node.send();
+    await node.interrupted(turn);
+    let failures = 0;
+    node.faulty.faults = {
+      before: async ({ name, commit }) => {
+        if (name === "loadJournal" && failures++ < 3) throw new Error("Disk gone.");
+        if (commit?.entries?.[0]?.kind === "outcome" && failures === 0) {
+          await node.answer(turn, { approved: true });
+          await settle();
+        }
+      },
+    };
+    gate.resolve("done");
+    assert.deepEqual(output(await node.ended(turn)), [true, "done"]);
+    assert.ok(failures >= 3);
+  });
 });
 
 describe("a claim that cannot be run", () => {
