@@ -28,8 +28,11 @@ async function rehearsed(
     await node.answer(await node.interrupted(sent), { approved: true });
     await node.until(sent, ({ length, state }) => state !== "running" && length > 2 * (n + 1));
   }
-  const turn = await node.until(sent, ({ state }) => state === "waiting" || state === "held" || state === "uncertain");
-  await node.letGo(turn);
+  const waiting = await node.until(
+    sent,
+    ({ state }) => state === "waiting" || state === "held" || state === "uncertain",
+  );
+  const turn = await node.letGo(waiting);
   const journal = await node.journal(turn);
   const ports = { ...(await portsOf(node)), limits: { ...limits, replayStallMs } };
   const why = await rehearse({ turn, journal, agent: agent(after) }, ports);
