@@ -140,12 +140,13 @@ export class Replay {
     this.#delivered++;
   }
 
-  /** A recorded start that the function has ended without. */
-  unmet(): string | undefined {
-    const at = this.#ahead[0] ?? this.#keyed.values().next().value;
-    return at === undefined
-      ? undefined
-      : `entry ${at} is ${told(this.#entries[at] as Start)}, and the code ended without calling it`;
+  /** A recorded start that the function has ended without. One with a key may still be called, by a branch that goes on. */
+  unmet(): { readonly keyed: boolean; readonly why: string } | undefined {
+    const [ahead] = this.#ahead;
+    const at = ahead ?? this.#keyed.values().next().value;
+    if (at === undefined) return undefined;
+    const why = `entry ${at} is ${told(this.#entries[at] as Start)}, and the code ended without calling it`;
+    return { keyed: ahead === undefined, why };
   }
 
   #nextCompletion(): number | undefined {

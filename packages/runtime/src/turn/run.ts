@@ -486,10 +486,8 @@ export class Run implements Running {
   #settle(): void {
     if (this.#over || this.#writing) return;
     const unmet = this.#replay.unmet();
-    if (unmet !== undefined && !this.timeUp.aborted) {
-      const next = this.#replay.next();
-      return next.kind === "stalled" ? this.#stall(next.why) : this.#diverge(unmet);
-    }
+    if (unmet !== undefined && !this.timeUp.aborted)
+      return unmet.keyed ? this.#stall(unmet.why) : this.#diverge(unmet.why);
     if (this.#outgoing.length > 0 || this.#effects.running > 0) return;
     if (this.#record.view.lost !== undefined) return void this.#park();
     void this.#endTurn(this.#endingOf(this.#result!));
@@ -880,7 +878,7 @@ export class Run implements Running {
     const waits = this.#record.view.waits;
     const now = this.ports.store.now();
     const due = dueAt(waits, now);
-    if (due === undefined || this.#over) return;
+    if (due === undefined || this.#over || this.#dropped) return;
     this.#stopWakeTimer = this.#after(Math.max(0, due - now), () => {
       this.#endDueWaits(this.ports.store.now());
       // Else the store's clock goes slower than this one, or it is time to look at a connection.
