@@ -188,7 +188,11 @@ describe("an answer that takes long", () => {
         },
       }),
     });
-    t.after(() => served[Symbol.asyncDispose]());
+    t.after(async () => {
+      // What stops waits for real.
+      t.mock.timers.reset();
+      await served[Symbol.asyncDispose]();
+    });
     t.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
     const params = { message: hello(through("never")) };
     const answer = served.fetch(JSON.stringify({ jsonrpc: "2.0", id: "late", method: "SendMessage", params }), {
