@@ -375,6 +375,25 @@ for (const kind of kinds) {
       await assert.rejects(agent.task("AAAAAAAAAAAAAAAAAAAAAA"), { code: "a2a.taskNotFound" });
     });
 
+    test("configures webhooks where the agent pushes, and is told where it does not", async () => {
+      const task = await agent.send("slow");
+      const target = { url: "https://example.com/hook", id: "p1" };
+      if (agent.card.capabilities.pushNotifications !== true) {
+        await assert.rejects(task.push.create(target), { code: "a2a.pushNotificationNotSupported" });
+      } else {
+        const { token } = await task.push.create(target);
+        assert.match(token, /^[0-9a-f]{32}$/);
+        assert.equal((await task.push.get("p1")).url, target.url);
+        assert.deepEqual(
+          (await task.push.list()).map(({ id }) => id),
+          ["p1"],
+        );
+        await task.push.delete("p1");
+        assert.deepEqual(await task.push.list(), []);
+      }
+      await task.cancel();
+    });
+
     if (kind.streaming) {
       test("reads the stream, and does not ask meanwhile", async () => {
         const made = started.calls!.length;
