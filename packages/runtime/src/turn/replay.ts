@@ -15,6 +15,8 @@ export type Met =
   | { readonly met: "recorded"; readonly at: number }
   /** The journal ends before it. */
   | { readonly met: "new" }
+  /** Words, which the journal has otherwise: nobody is handed anything for them, so they need not fit. */
+  | { readonly met: "past" }
   | { readonly met: "diverged"; readonly why: string }
   /** Out of step, without a key that is unique. */
   | { readonly met: "unjournaled"; readonly why: "no key" | "key used" };
@@ -83,6 +85,8 @@ export class Replay {
       return { met: "recorded", at };
     }
     if (call.after === undefined) return { met: "unjournaled", why: "no key" };
+    if (call.kind === "said") return this.#meetWords();
+    this.#skipWords(Infinity);
     const [at] = this.#ahead;
     if (at === undefined) return { met: "new" };
     const recorded = this.#entries[at] as Start;
@@ -100,6 +104,11 @@ export class Replay {
     return { met: "recorded", at };
   }
 
+  /** All that is called in a step has been called. */
+  closeStep(): void {
+    this.#skipWords(this.#delivered);
+  }
+
   /** Whether calls that were recorded still lie ahead: until they are met, nothing shows that this code wrote the journal. */
   get startsAhead(): boolean {
     return this.#ahead.length > 0 || this.#keyed.size > 0;
@@ -112,6 +121,7 @@ export class Replay {
 
   /** Whether this very call, made in step, is what the journal has next. */
   isNext(call: Start): boolean {
+    this.#skipWords(Infinity);
     const [at] = this.#ahead;
     return at !== undefined && callName(this.#entries[at] as Start) === callName(call);
   }
@@ -142,11 +152,31 @@ export class Replay {
 
   /** A recorded start that the function has ended without. One with a key may still be called, by a branch that goes on. */
   unmet(): { readonly keyed: boolean; readonly why: string } | undefined {
+    this.#skipWords(Infinity);
     const [ahead] = this.#ahead;
     const at = ahead ?? this.#keyed.values().next().value;
     if (at === undefined) return undefined;
     const why = `entry ${at} is ${told(this.#entries[at] as Start)}, and the code ended without calling it`;
     return { keyed: ahead === undefined, why };
+  }
+
+  #meetWords(): Met {
+    const [at] = this.#ahead;
+    if (at !== undefined && this.#entries[at]!.kind === "said") {
+      this.#ahead.shift();
+      return { met: "recorded", at };
+    }
+    return { met: this.startsAhead ? "past" : "new" };
+  }
+
+  /** Passes over words that come next and were said after so many results at most: the code no longer says them. */
+  #skipWords(after: number): void {
+    for (;;) {
+      const [at] = this.#ahead;
+      const start = at === undefined ? undefined : (this.#entries[at] as Start);
+      if (start?.kind !== "said" || (start.after ?? 0) > after) return;
+      this.#ahead.shift();
+    }
   }
 
   #nextCompletion(): number | undefined {

@@ -291,6 +291,8 @@ export class Run implements Running {
         if (this.#result !== undefined) return;
         this.budget.check();
         return this.write(call, met && ((at) => met(at, true)));
+      case "past":
+        return;
       case "diverged":
         return this.#diverge(found.why);
       case "unjournaled":
@@ -430,6 +432,7 @@ export class Run implements Running {
     });
     setImmediate(() => {
       this.#inStep = this.#stepping = false;
+      this.#replay.closeStep();
       this.pump();
     });
   }

@@ -11,7 +11,12 @@ import { agent, codeOf, messageOf, output, settle, Stage } from "./stage.ts";
 import type { Node } from "./stage.ts";
 
 /** Kills the process as soon as the turn is parked, and goes on in the next one. */
-async function reborn(stage: Stage, node: Node, turn: TurnRecord, run: (turn: Turn) => Promise<object>): Promise<Node> {
+async function reborn(
+  stage: Stage,
+  node: Node,
+  turn: TurnRecord,
+  run: (turn: Turn) => Promise<object | string>,
+): Promise<Node> {
   await node.letGo(turn);
   await node.kill();
   return stage.start(agent(run));
@@ -243,6 +248,71 @@ describe("calls out of step (E3)", () => {
       view.history?.map(({ parts }) => parts[0]!.text),
       ["Beginning.", "Go on?", "(answered)"],
     );
+  });
+
+  test("what is said may change from version to version, and from replay to replay: it fits whatever was said before", async () => {
+    const first = async (turn: Turn) => {
+      turn.say("One.");
+      await turn.effect("x", () => 1);
+      turn.say("Two.");
+      turn.say("Three.");
+      await turn.approve({ prompt: "Go on?" });
+      return turn.effect("y", () => "Done.");
+    };
+    const others: readonly (typeof first)[] = [
+      async (turn) => {
+        await turn.effect("x", () => assert.fail("ran"));
+        await turn.approve({ prompt: "Go on?" });
+        return turn.effect("y", () => "Done.");
+      },
+      async (turn) => {
+        turn.say("Zero.");
+        turn.say("One.");
+        await turn.effect("x", () => assert.fail("ran"));
+        turn.say("Other.");
+        await turn.approve({ prompt: "Go on?" });
+        turn.say("More.");
+        return turn.effect("y", () => "Done.");
+      },
+    ];
+    for (const other of others) {
+      await using stage = new Stage();
+      let node = await stage.start(agent(first));
+      const turn = await node.send();
+      await node.interrupted(turn);
+      node = await reborn(stage, node, turn, other);
+      await node.answer(turn, { approved: true });
+      assert.equal(output(await node.ended(turn)), "Done.");
+    }
+  });
+
+  test("words that are in step now and were not then, or the other way round, hold up nothing", async () => {
+    for (const [before, after] of [
+      [5, 0],
+      [0, 5],
+    ]) {
+      await using stage = new Stage();
+      let ms = before!;
+      const run = async (turn: Turn) => {
+        if (ms > 0) await setTimeout(ms);
+        turn.say("Beginning.");
+        await turn.effect("x", () => 1, { key: "x" });
+        await turn.approve({ prompt: "Go on?" });
+        return {};
+      };
+      let node = await stage.start(agent(run));
+      const turn = await node.send();
+      await node.interrupted(turn);
+      ms = after!;
+      node = await reborn(stage, node, turn, run);
+      await node.answer(turn, { approved: true });
+      const { view, state } = await node.ended(turn);
+      assert.equal(state, "completed");
+      assert.deepEqual(
+        view.history?.map(({ parts }) => parts[0]!.text),
+        ["Beginning.", "Go on?", "(answered)"],
+      );
+    }
   });
 
   test("a race against a timer is found out by the first call after it", async () => {
