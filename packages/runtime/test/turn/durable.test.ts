@@ -18,7 +18,8 @@ import { wrongEngines } from "./wrong-engines.ts";
 const seed = Number(process.env["TURNS_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 const runs = Number(process.env["TURNS_RUNS"] ?? 2500);
 /** A slow machine runs fewer. */
-const limit = fc.interruptAfterTimeLimit(30_000);
+const limit = fc.interruptAfterTimeLimit(20_000);
+const limitOnDisk = fc.interruptAfterTimeLimit(8000);
 
 describe(`random programs (TURNS_SEED=${seed})`, { timeout: 180_000 }, () => {
   test("come to what they would have come to undisturbed, and do nothing twice", async (t) => {
@@ -37,11 +38,18 @@ describe(`random programs (TURNS_SEED=${seed})`, { timeout: 180_000 }, () => {
     assert.ok(all.length > 100, "too few to mean anything");
   });
 
+  test("do so on disk too", async () => {
+    const property = fc.asyncProperty(programs, fates, async (program, fate) => {
+      await undergo(program, fate, { store: "sqlite" });
+    });
+    await fc.assert(property, { seed, numRuns: 20, plugins: [limitOnDisk] });
+  });
+
   for (const [what, changes] of Object.entries(wrongEngines)) {
     test(`find out an engine that ${what}`, async (t) => {
       const createEngine = await variantEngine(what, changes);
       const property = fc.asyncProperty(programs, fates, async (program, fate) => {
-        await undergo(program, fate, createEngine);
+        await undergo(program, fate, { createEngine });
       });
       const found = await fc.check(property, { seed, numRuns: runs, endOnFailure: true, plugins: [limit] });
       const why = String((found.errorInstance as Error | undefined)?.message).split("\n")[0]!;

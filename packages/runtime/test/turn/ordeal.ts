@@ -4,7 +4,7 @@
  * that was promised is checked.
  */
 import assert from "node:assert/strict";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 
 import { A2aError, isTerminal, taskStateOf } from "@nylorun/protocol";
 import * as fc from "fast-check";
@@ -68,9 +68,16 @@ export interface Told {
 }
 
 /** @throws AssertionError when a promise is broken. */
-export async function undergo(program: Program, fate: Fate, createEngine?: CreateEngine): Promise<Told> {
-  await using ordeal = new Ordeal(program, fate, createEngine);
+export async function undergo(program: Program, fate: Fate, options: OrdealOptions = {}): Promise<Told> {
+  await using ordeal = new Ordeal(program, fate, options);
   return await ordeal.run();
+}
+
+export interface OrdealOptions {
+  /** Default: the right one. */
+  readonly createEngine?: CreateEngine;
+  /** Default: memory. One process at a time has a SQLite file: none lives on when its lease is lost. */
+  readonly store?: "memory" | "sqlite";
 }
 
 interface Life {
@@ -87,6 +94,7 @@ class Ordeal implements AsyncDisposable {
   readonly #clock = new Clock();
   readonly #world = new World();
   readonly #stage: Stage;
+  readonly #onDisk: boolean;
   readonly #lives: Life[] = [];
   /** What is to be done in the middle of the next commit. */
   #inCommit: (() => Promise<unknown>) | undefined;
@@ -94,14 +102,16 @@ class Ordeal implements AsyncDisposable {
   #steps = 0;
   #index = 0;
 
-  constructor(program: Program, fate: Fate, createEngine: CreateEngine | undefined) {
+  constructor(program: Program, fate: Fate, { createEngine, store = "memory" }: OrdealOptions) {
     this.#program = program;
     this.#fate = fate;
+    this.#onDisk = store === "sqlite";
     this.#random = new Random(fate.seed);
     this.#stage = new Stage({
       timers: this.#clock.timers,
       now: this.#clock.seconds,
       limits: { leaseMs, turnTimeoutMs: 10 ** 9, replayStallMs: 10 ** 6 },
+      store,
       ...(createEngine && { createEngine }),
     });
   }
@@ -112,6 +122,7 @@ class Ordeal implements AsyncDisposable {
     let record = this.#turn;
     for (; this.#steps < stepLimit; this.#steps++) {
       for (let ticks = this.#random.whole(4); ticks > 0; ticks--) await setImmediate();
+      if (this.#onDisk) await setTimeout(1);
       await this.#livesEnd();
       record = await this.#node.load(this.#turn);
       assert.notEqual(record.state, "held", `held: ${record.view.held?.message}`);
@@ -178,7 +189,7 @@ class Ordeal implements AsyncDisposable {
   }
 
   #die(life: Life, { how }: End): void {
-    if (how === "kill") {
+    if (how === "kill" || (how === "part" && this.#onDisk)) {
       life.node.faulty.die();
       this.#world.forget(life.index);
     } else if (how === "part") life.parted = true;
@@ -286,7 +297,7 @@ class Ordeal implements AsyncDisposable {
     await this.#interfere();
     for (let round = 0; round < 30; round++) {
       this.#releaseSome();
-      for (let ticks = 0; ticks < 5; ticks++) await setImmediate();
+      for (let ticks = 0; ticks < 5; ticks++) await (this.#onDisk ? setTimeout(1) : setImmediate());
     }
   }
 
