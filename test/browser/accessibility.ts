@@ -63,8 +63,15 @@ function lineOf({ role, name, value, properties = [] }: AxNode, valuetext: strin
   return parts.join("");
 }
 
-/** What axe finds wrong, a line for each: the rule, how bad, where. Empty: nothing. */
+/** What axe finds wrong once all motion has come to its end, a line for each: the rule, how bad, where. Empty: nothing. */
 export async function axeFindings(page: Page): Promise<string[]> {
+  await page.evaluate(() => {
+    const roots: (Document | ShadowRoot)[] = [document];
+    for (const root of roots) {
+      for (const animation of root.getAnimations()) animation.finish();
+      for (const { shadowRoot } of root.querySelectorAll("*")) if (shadowRoot !== null) roots.push(shadowRoot);
+    }
+  });
   await page.evaluate(AXE);
   const { violations } = await page.evaluate(
     async () => await (globalThis as unknown as { axe: { run(): Promise<AxeResults> } }).axe.run(),
