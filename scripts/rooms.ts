@@ -136,7 +136,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: "package tests",
     at: ["packages/*/test"],
-    imports: ["*"],
+    imports: ["*", "tests"],
     environment: true,
     loads: true,
     sql: true,
@@ -147,6 +147,16 @@ export const ROOMS: readonly Room[] = [
     name: "tests",
     at: ["test"],
     imports: ["*", "examples"],
+    environment: true,
+    loads: true,
+    sql: true,
+    development: true,
+  },
+  // What takes long puts a package's own tests through more of the same.
+  {
+    name: "soaks",
+    at: ["test/soak"],
+    imports: ["*", "tests", "package tests"],
     environment: true,
     loads: true,
     sql: true,
