@@ -68,7 +68,10 @@ export async function axeFindings(page: Page): Promise<string[]> {
   await page.evaluate(() => {
     const roots: (Document | ShadowRoot)[] = [document];
     for (const root of roots) {
-      for (const animation of root.getAnimations()) animation.finish();
+      for (const animation of root.getAnimations()) {
+        // One that goes on for ever has no end to come to.
+        if (animation.effect?.getComputedTiming().endTime !== Infinity) animation.finish();
+      }
       for (const { shadowRoot } of root.querySelectorAll("*")) if (shadowRoot !== null) roots.push(shadowRoot);
     }
   });
