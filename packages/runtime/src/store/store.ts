@@ -110,6 +110,15 @@ export interface Store extends AsyncDisposable {
 
   /** How much there is, and how long the oldest waits: for operators. */
   measure(): Promise<StoreFigures>;
+  /** Looks whether what is stored is whole, beside all else; of a very large store, at a part. Resolves with what is wrong, in words. */
+  check(): Promise<readonly string[]>;
+  /**
+   * Writes everything, as of one moment, to a file that is not there yet, beside all else. Undefined where the database's own tools
+   * do that.
+   *
+   * @throws StoreError `store.failed`: why it could not be written.
+   */
+  readonly backup: ((file: string) => Promise<void>) | undefined;
 
   readonly keys: KeyStore;
 

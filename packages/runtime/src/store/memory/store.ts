@@ -125,6 +125,8 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
       bytes: undefined,
       freeBytes: undefined,
     }),
+    check: async () => [],
+    backup: undefined,
 
     keys: {
       add({ hash, holder }) {

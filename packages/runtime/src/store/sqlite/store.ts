@@ -5,6 +5,7 @@
 import { hash, randomUUID } from "node:crypto";
 
 import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
+import { StoreError } from "../errors.ts";
 import type { Signal } from "../signal.ts";
 import type {
   Accept,
@@ -25,6 +26,7 @@ import { openReadOnly } from "./database.ts";
 import type { CommitArgs } from "./operations.ts";
 import { Reader } from "./reader.ts";
 import type { ClaimRow } from "./schedule.ts";
+import { survey } from "./survey.ts";
 import { WriterThread } from "./thread.ts";
 
 export interface SqliteStoreOptions {
@@ -32,10 +34,19 @@ export interface SqliteStoreOptions {
   readonly signal: Signal;
   /** Milliseconds since 1970. Default: the system's clock. */
   readonly now?: () => number;
+  /** Whether the disk has room for what is new; without, only what has begun may write. Default: until it is full. */
+  readonly hasRoom?: () => boolean;
+  /** Told how long a write took, from when it was asked for until it was on disk, in milliseconds. */
+  readonly onWrite?: (ms: number) => void;
+  /** The disk, or the database, is broken: what is written from here on cannot be trusted to be there. */
+  readonly onBroken?: (error: StoreError) => void;
 }
 
 const noLimits = { queued: Number.MAX_SAFE_INTEGER, bytes: Number.MAX_SAFE_INTEGER };
 const all = { room: Number.MAX_SAFE_INTEGER, most: Number.MAX_SAFE_INTEGER, running: new Map<string, number>() };
+
+/** What is looked through whole at each start. */
+const checkedBytes = 1024 ** 3;
 
 /** Turns that are erased in one go, and entries of their journals. */
 const erasedAtOnce = 200;
@@ -49,7 +60,7 @@ const longestLeaseMs = 600_000;
  * @throws StoreError `store.newer`, `store.broken`.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const thread = await WriterThread.open(options.file);
+  const thread = await WriterThread.open(options.file, options);
   const reader = new Reader(openReadOnly(options.file));
   const store = new SqliteStore(thread, reader, options);
   await thread.run("endLeases", { now: store.now(), longestLeaseMs });
@@ -61,6 +72,8 @@ class SqliteStore implements Store {
   readonly #reader: Reader;
   readonly #signal: Signal;
   readonly #node = randomUUID();
+  readonly #file: string;
+  readonly #hasRoom: () => boolean;
   #closed: Promise<void> | undefined;
   readonly readsAreCurrent = true;
   readonly now: () => number;
@@ -70,6 +83,8 @@ class SqliteStore implements Store {
     this.#thread = thread;
     this.#reader = reader;
     this.#signal = options.signal;
+    this.#file = options.file;
+    this.#hasRoom = options.hasRoom ?? (() => true);
     this.now = options.now ?? Date.now;
     this.keys = {
       add: async ({ hash: keyHash, holder }) => {
@@ -86,6 +101,9 @@ class SqliteStore implements Store {
   async accept(accept: Accept): Promise<Accepted> {
     const { key, message } = accept;
     const now = this.now();
+    // A message that is here already takes no room.
+    if (!this.#hasRoom() && (accept.dedupeMs === 0 || (await this.findMessage(key)) === undefined))
+      throw new StoreError("store.full", "The disk has less room than is kept for what runs: nothing new is taken.");
     const { extensionData, ...plain } = message;
     const newName = timeOrderedId(now);
     const result = await this.#thread.run("accept", {
@@ -247,6 +265,14 @@ class SqliteStore implements Store {
 
   async measure(): Promise<StoreFigures> {
     return this.#reader.figures();
+  }
+
+  async check(): Promise<readonly string[]> {
+    return (await survey(this.#file, { do: "check", most: checkedBytes })).problems;
+  }
+
+  async backup(file: string): Promise<void> {
+    await survey(this.#file, { do: "copy", to: file });
   }
 
   async secret(name: string, make: () => Uint8Array): Promise<Uint8Array> {

@@ -13,6 +13,14 @@ interface Pending {
   readonly operation: readonly [OperationName, unknown];
   readonly resolve: (value: never) => void;
   readonly reject: (error: Error) => void;
+  /** When it was asked for. */
+  readonly at: number;
+}
+
+export interface WriterListeners {
+  /** See SqliteStoreOptions. */
+  readonly onWrite?: (ms: number) => void;
+  readonly onBroken?: (error: StoreError) => void;
 }
 
 /** So large that a batch holds the event loop of the writer for some tens of milliseconds at most. */
@@ -20,12 +28,13 @@ const batchLimit = 512;
 
 export class WriterThread {
   readonly #worker: Worker;
+  readonly #listeners: WriterListeners;
   #queue: Pending[] = [];
   #inFlight: readonly Pending[] | undefined;
   #closing = false;
   #closed = false;
 
-  static async open(file: string): Promise<WriterThread> {
+  static async open(file: string, listeners: WriterListeners = {}): Promise<WriterThread> {
     const entry = import.meta.url.endsWith(".ts") ? "./writer.ts" : "./writer.js";
     const worker = new Worker(new URL(entry, import.meta.url), { workerData: { file }, name: "store" });
     const [first] = (await once(worker, "message")) as ["ready" | Failed];
@@ -33,11 +42,12 @@ export class WriterThread {
       await worker.terminate();
       throw storeError(first);
     }
-    return new WriterThread(worker);
+    return new WriterThread(worker, listeners);
   }
 
-  private constructor(worker: Worker) {
+  private constructor(worker: Worker, listeners: WriterListeners) {
     this.#worker = worker;
+    this.#listeners = listeners;
     worker.on("message", (result: BatchResult) => this.#settle(result));
     worker.on("error", (error: Error) => {
       this.#fail(new StoreError("store.failed", `The store's thread died: ${error.message}.`));
@@ -51,7 +61,7 @@ export class WriterThread {
   ): Promise<ReturnType<Operations[Name]>> {
     if (this.#closing) return Promise.reject(new StoreError("store.closed", "The store is closed."));
     return new Promise((resolve, reject) => {
-      this.#queue.push({ operation: [name, args], resolve, reject });
+      this.#queue.push({ operation: [name, args], resolve, reject, at: performance.now() });
       // The first one of a batch waits for what else this turn of the event loop brings.
       if (this.#queue.length === 1 && this.#inFlight === undefined) setImmediate(() => this.#send());
     });
@@ -85,9 +95,16 @@ export class WriterThread {
   #settle(answer: BatchResult): void {
     const batch = this.#inFlight ?? [];
     this.#inFlight = undefined;
+    const { onWrite, onBroken } = this.#listeners;
     if ("failed" in answer) {
-      for (const { reject } of batch) reject(storeError(answer));
+      const error = storeError(answer);
+      for (const { reject } of batch) reject(error);
+      if (answer.failed.code === "store.broken") onBroken?.(error);
     } else {
+      if (onWrite !== undefined) {
+        const now = performance.now();
+        for (const { at } of batch) onWrite(now - at);
+      }
       answer.results.forEach((result, index) => {
         const { resolve, reject } = batch[index]!;
         if ("error" in result) reject(new StoreError("store.failed", `A write failed: ${result.error}.`));
@@ -108,6 +125,7 @@ export class WriterThread {
 
 function storeError({ failed }: Failed): StoreError {
   const code = failed.code.startsWith("store.") ? (failed.code as StoreErrorCode) : "store.failed";
-  const message = code === "store.failed" ? `Nothing of this write is stored: ${failed.message}.` : failed.message;
+  const isPlain = code === "store.failed" || code === "store.full";
+  const message = isPlain ? `Nothing of this write is stored: ${failed.message}.` : failed.message;
   return new StoreError(code, message);
 }

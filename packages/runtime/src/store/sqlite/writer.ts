@@ -75,5 +75,8 @@ try {
 function failed(error: unknown): Failed {
   const { code, message } = error as Error & { code?: string };
   if (isFull(error)) return { failed: { code: "store.full", message } };
+  // What a disk that failed says it has written, it may not have: nothing is to be built on that.
+  if (isOfTheDisk(error))
+    return { failed: { code: "store.broken", message: `The disk, or the database on it, failed: ${message}.` } };
   return { failed: { code: error instanceof StoreError ? error.code : (code ?? "store.failed"), message } };
 }

@@ -1,0 +1,118 @@
+/**
+ * Makes a database out of a copy. Since the copy was made, turns may have gone on, and done things in the world that the copy knows nothing
+ * of: what had not ended is held until an operator has looked at it.
+ */
+import { chmodSync, copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+
+import type { TurnView } from "../../turn/record.ts";
+import { StoreError } from "../errors.ts";
+import { openWritable } from "./database.ts";
+import { prepare, terminalSql } from "./statements.ts";
+import { statusOf } from "./status.ts";
+import { survey } from "./survey.ts";
+
+export interface Restored {
+  /** Turns that are held now, or will be when it is their turn. */
+  readonly held: number;
+}
+
+/** Keys that may have been given out since the copy was made: none of them may come to mean another turn. */
+const keysSkipped = 10_000_000_000;
+
+const why = {
+  code: "home.restored",
+  message: "The home was restored from a backup: what this turn did after the backup was made is not known.",
+};
+
+/**
+ * @param from The copy. It stays as it is.
+ * @param to Where there is nothing yet.
+ * @throws StoreError `store.broken`, `store.newer`.
+ */
+export async function restoreDatabase(from: string, to: string, now = Date.now()): Promise<Restored> {
+  if (existsSync(to)) throw new StoreError("store.broken", `There is a database at ${to} already.`);
+  const part = `${to}.part`;
+  remove(part);
+  try {
+    copyFileSync(from, part);
+    chmodSync(part, 0o600);
+    assertIsCopy(part, from);
+    const { problems } = await survey(part, { do: "check", most: Number.POSITIVE_INFINITY });
+    if (problems.length > 0) throw new StoreError("store.broken", `${from} is damaged: ${problems[0]}.`);
+    let held: number;
+    {
+      using database = openWritable(part);
+      held = hold(database, now);
+      database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+    renameSync(part, to);
+    return { held };
+  } finally {
+    remove(part);
+  }
+}
+
+function remove(file: string): void {
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
+}
+
+/** Any file that SQLite opens would do otherwise, an empty one too. */
+function assertIsCopy(file: string, from: string): void {
+  const isCopy = () => {
+    using database = new DatabaseSync(file, { readOnly: true });
+    return (
+      (database.prepare("PRAGMA user_version").get() as { user_version: number }).user_version > 0 &&
+      database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'turns'").get() !== undefined
+    );
+  };
+  let is = false;
+  try {
+    is = isCopy();
+  } catch {
+    // No database at all.
+  }
+  if (!is) throw new StoreError("store.broken", `${from} is no backup: "nylorun backup" did not write it.`);
+}
+
+const sql = {
+  unfinished: `SELECT turn, state, view FROM turns WHERE state NOT IN (${terminalSql})`,
+  hold: `
+    UPDATE turns SET state = ?, status = ?, status_at = iif(state = 'queued', status_at, ?), view = ?, troubled = 1
+    WHERE turn = ?`,
+  rest: "UPDATE contexts SET runner = NULL, ready_at = NULL, due_at = NULL",
+  sumUp: `
+    UPDATE subjects SET place = NULL, ready = 0,
+      bytes = coalesce((
+        SELECT sum(octet_length(t.message) + coalesce(octet_length(t.extension_data), 0) + octet_length(t.view)
+          + coalesce((SELECT sum(octet_length(j.body)) FROM journal j WHERE j.turn = t.turn), 0))
+        FROM turns t JOIN scopes USING (scope) WHERE scopes.subject = subjects.subject), 0)`,
+  dropTallies: "DELETE FROM tallies",
+  tallyScopes: "INSERT INTO tallies SELECT scope, status, count(*) FROM turns GROUP BY scope, status",
+  tallyAll: "INSERT INTO tallies SELECT 0, status, sum(n) FROM tallies GROUP BY status",
+  skipKeys: "UPDATE counters SET value = value + ?",
+} as const;
+
+function hold(database: DatabaseSync, now: number): number {
+  const statements = prepare(database, sql);
+  database.exec("BEGIN IMMEDIATE");
+  let held = 0;
+  const rows = statements.unfinished.all() as unknown as { turn: number; state: string; view: string }[];
+  for (const { turn, state, view } of rows) {
+    held++;
+    if (state === "held") continue;
+    const { status: _, waitsFor: __, ...rest } = JSON.parse(view) as TurnView;
+    const shown: TurnView = { ...rest, held: why, ...(rest.said && { status: rest.said }) };
+    // One that waits for another is held when it is its turn.
+    const next = state === "queued" ? "queued" : "held";
+    statements.hold.run(next, statusOf(next), now, JSON.stringify(shown), turn);
+  }
+  statements.rest.run();
+  statements.sumUp.run();
+  statements.dropTallies.run();
+  statements.tallyScopes.run();
+  statements.tallyAll.run();
+  statements.skipKeys.run(keysSkipped);
+  database.exec("COMMIT");
+  return held;
+}
