@@ -5,9 +5,10 @@
  * | what                                        | answered with                                                  |
  * |---------------------------------------------|----------------------------------------------------------------|
  * | credentials                                 | 401; 403 for an operator, who has no subject to act for         |
+ * | the subject's requests a second             | 429                                                            |
  * | the agent exists, and is open to the subject | 404, one body for both                                         |
  * | Content-Type                                | -32005                                                         |
- * | the body's size                             | 413, with the limit                                            |
+ * | the body's size                             | 413, with the limit; 503 while too many are coming in           |
  * | JSON                                        | -32700, id null                                                |
  * | the envelope                                | -32600, id null                                                |
  * | A2A-Version                                 | -32009                                                         |
@@ -24,6 +25,7 @@ import {
   contentTypeNotSupported,
   failure,
   internalError,
+  isA2aMethod,
   jsonParseError,
   negotiateVersion,
   parseEnvelope,
@@ -32,15 +34,18 @@ import {
 import type { Activation, RequestId } from "@nylorun/protocol";
 
 import type { Authenticate } from "../access/api-keys.ts";
-import { jsonText, refuse } from "./answer.ts";
+import { StoreError } from "../store/errors.ts";
+import { jsonText, refuse, Refused } from "./answer.ts";
+import type { Refusal } from "./answer.ts";
 import { readBody } from "./body.ts";
 import type { Call } from "./call.ts";
 import { logFailure } from "./failure-log.ts";
 import type { Log } from "./failure-log.ts";
 import { answerLate } from "./late-answer.ts";
+import type { Limits } from "./limits.ts";
 import type { RunMethod } from "./methods.ts";
 import { OFFERED } from "./offered.ts";
-import { bodyLost, internal, noSubject, noSuchAgent, tooLarge, unauthenticated } from "./refusals.ts";
+import { bodyLost, internal, noSubject, noSuchAgent, storeFull, tooLarge, unauthenticated } from "./refusals.ts";
 import { isStillWaiting } from "./send-message.ts";
 import { traceparentOf } from "./trace.ts";
 
@@ -49,27 +54,38 @@ export interface A2aOptions {
   readonly authenticate: Authenticate;
   readonly run: RunMethod;
   readonly log: Log;
+  readonly limits: Limits;
+  readonly count: CountCall;
   /** Of a body, in bytes. */
   readonly bodyBytes: number;
 }
 
+/** Told of each call how it was answered: `ok`, a JSON-RPC code, or what HTTP says. */
+export type CountCall = (labels: { readonly method: string; readonly answer: string }) => void;
+
 /** Answers a POST to an agent's URL. */
 export type A2aEndpoint = (request: Request, agentId: string) => Promise<Response>;
 
-export function createA2aEndpoint({ agents, authenticate, run, log, bodyBytes }: A2aOptions): A2aEndpoint {
+export function createA2aEndpoint(options: A2aOptions): A2aEndpoint {
+  const { agents, authenticate, run, log, limits, count, bodyBytes } = options;
   return async (request, agentId) => {
     const { headers } = request;
     const activation = activate(headers.get("a2a-extensions"), OFFERED);
     const { echo } = activation;
+    const no = (refusal: Refusal) => {
+      count({ method: "unknown", answer: refusal.code });
+      return refuse(refusal, echo);
+    };
     try {
       const principal = await authenticate(request);
-      if (principal === undefined) return refuse(unauthenticated, echo);
-      if (principal.role !== "subject") return refuse(noSubject, echo);
+      if (principal === undefined) return no(unauthenticated);
+      if (principal.role !== "subject") return no(noSubject);
+      limits.request(principal.subject);
       const agent = agents.get(agentId);
-      if (agent === undefined) return refuse(noSuchAgent, echo);
+      if (agent === undefined) return no(noSuchAgent);
       return await answer(request, { agent, subject: principal.subject, activation });
     } catch (error) {
-      return refuse(internal(logFailure(log, error, { headers, fields: { agent: agentId } })), echo);
+      return no(refusalOf(error) ?? internal(logFailure(log, error, { headers, fields: { agent: agentId } })));
     }
   };
 
@@ -77,30 +93,49 @@ export function createA2aEndpoint({ agents, authenticate, run, log, bodyBytes }:
     const { headers } = request;
     const { active, echo } = activation;
     let id: RequestId | null = null;
-    let method: string | undefined;
+    let method = "unknown";
+    const succeeded = (result: object): string => {
+      count({ method, answer: "ok" });
+      return JSON.stringify(success(id!, result));
+    };
     const failed = (error: unknown): string => {
-      if (error instanceof A2aError && error.kind !== "Internal") return JSON.stringify(failure(id, error));
-      const traceId = logFailure(log, error, { headers, fields: { agent: agent.id, method } });
-      return JSON.stringify(failure(id, internalError(traceId)));
+      const isInternal = !(error instanceof A2aError) || error.kind === "Internal";
+      const told = isInternal
+        ? internalError(logFailure(log, error, { headers, fields: { agent: agent.id, method } }))
+        : error;
+      count({ method, answer: String(told.code) });
+      return JSON.stringify(failure(id, told));
+    };
+    const no = (refusal: Refusal) => {
+      count({ method, answer: refusal.code });
+      return refuse(refusal, echo);
     };
     try {
       checkContentType(headers.get("content-type"));
-      const body = await readBody(request, bodyBytes);
-      if (typeof body === "string") return refuse(body === "too large" ? tooLarge(bodyBytes) : bodyLost, echo);
+      const body = await readBody(request, bodyBytes, (bytes) => limits.body(subject, bytes));
+      if (typeof body === "string") return no(body === "too large" ? tooLarge(bodyBytes) : bodyLost);
       const envelope = parseEnvelope(parseJson(body));
-      ({ id, method } = envelope);
+      ({ id } = envelope);
+      // Whatever else a caller makes up is kept nowhere.
+      if (isA2aMethod(envelope.method)) ({ method } = envelope);
       negotiateVersion(headers.get("a2a-version") || versionInQuery(request.url));
       const scope = { subject, agent: agent.id };
       const call: Call = { scope, agent, active, traceparent: traceparentOf(headers), request };
-      const result = await run(method, envelope.params, call);
-      if (!isStillWaiting(result)) return jsonText(JSON.stringify(success(id, result)), echo);
-      const { id: waiting } = envelope;
-      const text = result.response.then((response) => JSON.stringify(success(waiting, response))).catch(failed);
+      const result = await run(envelope.method, envelope.params, call);
+      if (!isStillWaiting(result)) return jsonText(succeeded(result), echo);
+      const text = result.response.then(succeeded).catch(failed);
       return await answerLate({ text, hangUp: result.hangUp }, echo);
     } catch (error) {
-      return jsonText(failed(error), echo);
+      const refusal = refusalOf(error);
+      return refusal === undefined ? jsonText(failed(error), echo) : no(refusal);
     }
   }
+}
+
+/** What is no answer to the call, but one of the server: there is no room for it now. */
+function refusalOf(error: unknown): Refusal | undefined {
+  if (error instanceof Refused) return error.refusal;
+  return error instanceof StoreError && error.code === "store.full" ? storeFull : undefined;
 }
 
 interface Caller {

@@ -47,6 +47,21 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** Thrown by what a request goes through, for whoever answers it to send. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.message);
+    this.refusal = refusal;
+  }
+}
+
+export function refused(refusal: Refusal): Refused {
+  return new Refused(refusal);
+}
+
 export function refuse({ status, code, message, details, headers }: Refusal, echo?: string): Response {
   return new Response(JSON.stringify({ error: { code, message, ...details } }), {
     status,

@@ -9,14 +9,17 @@ import type { Engine } from "../turn/engine.ts";
 import type { Tracer } from "../turn/ports.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import { createA2aEndpoint } from "./a2a.ts";
-import { jsonText, refuse } from "./answer.ts";
+import { jsonText, refuse, Refused } from "./answer.ts";
 import { agentUrl, cardOf, serveCard } from "./card.ts";
 import { withCors } from "./cors.ts";
 import { logFailure } from "./failure-log.ts";
 import type { Log } from "./failure-log.ts";
 import { createHostCheck, hostOf } from "./hosts.ts";
 import type { HostSettings } from "./hosts.ts";
+import { createLimits } from "./limits.ts";
+import type { LimitSettings } from "./limits.ts";
 import { createMethods } from "./methods.ts";
+import type { Metrics } from "./metrics.ts";
 import type { Operations } from "./operations.ts";
 import { createOperatorRoutes } from "./operator.ts";
 import { createProgressRoutes } from "./progress.ts";
@@ -24,6 +27,7 @@ import type { Progress } from "./progress.ts";
 import {
   internal,
   noDefaultAgent,
+  noOperator,
   noSubject,
   noSuchAgent,
   noSuchPath,
@@ -34,13 +38,11 @@ import {
   wrongMethod,
 } from "./refusals.ts";
 
-export interface AppSettings extends HostSettings {
+export interface AppSettings extends HostSettings, LimitSettings {
   /** Whose card the server's own well-known path is. Default: the only agent's, if there is one only. */
   readonly defaultAgent: string | undefined;
   /** How long a blocking SendMessage waits, in milliseconds. */
   readonly a2aWaitMs: number;
-  /** The largest request body, in bytes. */
-  readonly bodyBytes: number;
   /** The origins whose pages may call. */
   readonly corsOrigins: readonly string[];
   /** Whose tokens `authenticate` takes, for the cards. */
@@ -58,6 +60,7 @@ export interface AppOptions {
   readonly tracer: Tracer;
   readonly authenticate: Authenticate;
   readonly log: Log;
+  readonly metrics: Metrics;
   readonly settings: AppSettings;
   /** Aborted when the Runtime stops: calls that wait are answered with the task as it is. */
   readonly stopping: AbortSignal;
@@ -68,17 +71,21 @@ export interface App {
 }
 
 const CARD = "/.well-known/agent-card.json";
+const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
 
 export function createApp(options: AppOptions): App {
-  const { store, agents, authenticate, log, settings } = options;
+  const { store, agents, authenticate, log, metrics, settings } = options;
   const { publicUrl } = settings;
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   const since = store.now();
   const cards = new Map(agents.map((agent) => [agent.id, serveCard(cardOf(agent, settings), since)]));
   const defaultId = settings.defaultAgent ?? (agents.length === 1 ? agents[0]!.id : undefined);
   const defaultCard = defaultId === undefined ? undefined : cards.get(defaultId);
-  const run = createMethods({ ...options, waitMs: settings.a2aWaitMs });
-  const a2a = createA2aEndpoint({ agents: byId, authenticate, run, log, bodyBytes: settings.bodyBytes });
+  const limits = createLimits(settings);
+  metrics.gauge("nylorun_waits", "Blocking calls and event streams that wait.", () => [{ value: limits.waits }]);
+  const count = metrics.counter("nylorun_calls_total", "A2A calls, by method and by how they were answered.");
+  const run = createMethods({ ...options, limits, waitMs: settings.a2aWaitMs });
+  const a2a = createA2aEndpoint({ agents: byId, authenticate, run, log, limits, count, bodyBytes: settings.bodyBytes });
   const list = JSON.stringify({
     agents: agents.map(({ id, name, description, version }) => {
       const url = agentUrl(publicUrl, id);
@@ -94,10 +101,20 @@ export function createApp(options: AppOptions): App {
     .get("/v1/agents", async (c) => {
       const principal = await authenticate(c.req.raw);
       if (principal === undefined) return refuse(unauthenticated);
-      return principal.role === "subject" ? jsonText(list) : refuse(noSubject);
+      if (principal.role !== "subject") return refuse(noSubject);
+      limits.request(principal.subject);
+      return jsonText(list);
     })
-    .route("/", createProgressRoutes({ ...options, bodyBytes: settings.bodyBytes }))
+    .route("/", createProgressRoutes({ ...options, limits, bodyBytes: settings.bodyBytes }))
     .route("/", createOperatorRoutes({ ...options, bodyBytes: settings.bodyBytes }))
+    .get("/metrics", async (c) => {
+      const principal = await authenticate(c.req.raw);
+      if (principal === undefined) return refuse(unauthenticated);
+      if (principal.role !== "operator") return refuse(noOperator);
+      return new Response(await metrics.text(), {
+        headers: { "Content-Type": PROMETHEUS, "Cache-Control": "no-store" },
+      });
+    })
     .get("/health", () => jsonText('{"status":"ok"}'))
     .get("/ready", async () => {
       if (options.stopping.aborted) return refuse(stopping);
@@ -111,6 +128,7 @@ export function createApp(options: AppOptions): App {
     })
     .notFound((c) => others.fetch(c.req.raw))
     .onError((error, c) => {
+      if (error instanceof Refused) return refuse(error.refusal);
       return refuse(internal(logFailure(log, error, { headers: c.req.raw.headers, fields: { path: c.req.path } })));
     });
 

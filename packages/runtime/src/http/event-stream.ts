@@ -25,6 +25,8 @@ export interface EventStreamOptions {
   readonly lastEventId: string | null;
   /** Ends the stream. */
   readonly stopping: AbortSignal;
+  /** Called when it has ended. */
+  readonly over?: (() => void) | undefined;
 }
 
 export function createEventStream({
@@ -32,10 +34,12 @@ export function createEventStream({
   filter,
   lastEventId,
   stopping,
+  over,
 }: EventStreamOptions): ReadableStream<Uint8Array> {
   let seen = seqOf(hub, lastEventId);
   let behind = false;
   const end = new DisposableStack();
+  if (over !== undefined) end.defer(over);
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {

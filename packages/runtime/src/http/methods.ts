@@ -17,6 +17,7 @@ import type { Tracer } from "../turn/ports.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import { taskOf } from "../turn/task.ts";
 import type { Call } from "./call.ts";
+import type { Limits } from "./limits.ts";
 import { createListTasks } from "./list-tasks.ts";
 import { createOpenWaits } from "./open-waits.ts";
 import { createPageTokens } from "./page-token.ts";
@@ -29,6 +30,7 @@ export interface MethodOptions {
   readonly taskIds: TaskIds;
   /** How long a blocking SendMessage waits, in milliseconds. */
   readonly waitMs: number;
+  readonly limits: Limits;
   readonly tracer: Tracer;
   /** Aborted when the Runtime stops: waits end then. */
   readonly stopping: AbortSignal;
@@ -46,12 +48,13 @@ type Method<Name extends A2aMethod> = (call: Call, request: A2aRequests[Name]) =
 /** What is served, and which error the rest is. */
 type Methods = { readonly [Name in A2aMethod]: Method<Name> | { readonly error: () => A2aError } };
 
-export function createMethods({ engine, store, taskIds, waitMs, tracer, stopping }: MethodOptions): RunMethod {
+export function createMethods(options: MethodOptions): RunMethod {
+  const { engine, store, taskIds, tracer, stopping } = options;
   const waits = createOpenWaits(engine, stopping);
   const noPush = { error: () => pushNotificationNotSupported() };
   const noStreaming = notServed("Streaming is not supported: poll with GetTask, or let SendMessage wait.");
   const methods: Methods = {
-    SendMessage: traceSend(tracer, createSendMessage({ engine, store, taskIds, waits, waitMs })),
+    SendMessage: traceSend(tracer, createSendMessage({ ...options, waits })),
     GetTask: async ({ scope, active }, { id, historyLength }) =>
       taskOf(await engine.get(scope, id), { taskIds, active, historyLength }),
     ListTasks: createListTasks({ engine, taskIds, tokens: createPageTokens(store) }),

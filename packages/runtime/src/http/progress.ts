@@ -11,6 +11,7 @@ import type { Authenticate } from "../access/api-keys.ts";
 import { jsonText, refuse } from "./answer.ts";
 import { createEventStream, withSubject } from "./event-stream.ts";
 import { readJson } from "./json-body.ts";
+import type { Limits } from "./limits.ts";
 import { badLimit, badReport, noSubject, unauthenticated } from "./refusals.ts";
 
 /** What the routes need of the Runtime's progress. */
@@ -35,6 +36,7 @@ export interface Reported {
 export interface ProgressOptions {
   readonly progress: Progress;
   readonly authenticate: Authenticate;
+  readonly limits: Limits;
   /** Of a body, in bytes. */
   readonly bodyBytes: number;
   /** Ends streams. */
@@ -45,7 +47,8 @@ export interface ProgressOptions {
 const LIMIT = 100;
 const MOST = 1_000;
 
-export function createProgressRoutes({ progress, authenticate, bodyBytes, stopping }: ProgressOptions): Hono {
+export function createProgressRoutes(options: ProgressOptions): Hono {
+  const { progress, authenticate, limits, bodyBytes, stopping } = options;
   const { hub } = progress;
 
   /** Whose tasks a request may see; a refusal when it may see none. */
@@ -54,6 +57,7 @@ export function createProgressRoutes({ progress, authenticate, bodyBytes, stoppi
     if (principal === undefined) return refuse(unauthenticated);
     const taskId = new URL(request.url).searchParams.get("task") ?? undefined;
     const subject = principal.role === "operator" ? undefined : principal.subject;
+    if (subject !== undefined) limits.request(subject);
     await progress.recall(subject);
     return { subject, taskId };
   };
@@ -65,10 +69,12 @@ export function createProgressRoutes({ progress, authenticate, bodyBytes, stoppi
       const principal = await authenticate(request);
       if (principal === undefined) return refuse(unauthenticated);
       if (principal.role !== "subject") return refuse(noSubject);
-      const body = await readJson(request, bodyBytes);
+      const { subject } = principal;
+      limits.request(subject);
+      const body = await readJson(request, bodyBytes, (bytes) => limits.body(subject, bytes));
       if ("refusal" in body) return refuse(body.refusal);
       try {
-        const { event, persisted } = await progress.report(principal.subject, body.value);
+        const { event, persisted } = await progress.report(subject, body.value);
         return jsonText(JSON.stringify({ ...event, complete: isComplete(event), persisted }));
       } catch (error) {
         if (error instanceof ReportError) return refuse(badReport(error));
@@ -100,6 +106,7 @@ export function createProgressRoutes({ progress, authenticate, bodyBytes, stoppi
       // Nobody reads, and so nobody would end, the stream of a HEAD.
       if (c.req.raw.method === "HEAD") return new Response(null, { headers });
       const lastEventId = c.req.header("last-event-id") ?? null;
-      return new Response(createEventStream({ hub, filter: scope, lastEventId, stopping }), { headers });
+      const over = scope.subject === undefined ? undefined : limits.wait(scope.subject);
+      return new Response(createEventStream({ hub, filter: scope, lastEventId, stopping, over }), { headers });
     });
 }

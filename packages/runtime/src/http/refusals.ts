@@ -100,6 +100,40 @@ export const wrongMethod = (method: string, allowed: string): Refusal => ({
   headers: { Allow: allowed },
 });
 
+/** @param seconds After which there is one more. */
+export const tooManyRequests = (limit: number, seconds: number): Refusal => ({
+  status: 429,
+  code: "limit.requests",
+  message: `You may send ${limit} requests a second. Send this one again later.`,
+  details: { limit },
+  headers: { "Retry-After": String(Math.max(1, seconds)) },
+});
+
+/** Nothing was taken: the same message can be sent again. */
+export const tooManyWaits = (limit: number): Refusal => ({
+  status: 429,
+  code: "limit.waits",
+  message: `${limit} of your calls wait already. Let this one not wait (configuration.returnImmediately), or send it again later.`,
+  details: { limit },
+  headers: { "Retry-After": "5" },
+});
+
+/** Larger bodies than fit are coming in at the moment. */
+export const bodiesFull: Refusal = {
+  status: 503,
+  code: "limit.bodies",
+  message: "Too many large bodies are coming in at this moment. Send this one again later.",
+  headers: { "Retry-After": "1" },
+};
+
+/** Nothing was taken: the same message can be sent again. */
+export const storeFull: Refusal = {
+  status: 503,
+  code: "store.full",
+  message: "The disk is full: nothing can be taken until its operator has made room. Send this again later.",
+  headers: { "Retry-After": "30" },
+};
+
 export const stopping: Refusal = {
   status: 503,
   code: "runtime.stopping",

@@ -14,13 +14,15 @@ import type { TurnRecord } from "../turn/record.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import { sendResponseOf } from "../turn/task.ts";
 import type { Call } from "./call.ts";
-import type { OpenWait, OpenWaits } from "./open-waits.ts";
+import type { Limits } from "./limits.ts";
+import type { OpenWaits } from "./open-waits.ts";
 
 export interface SendOptions {
   readonly engine: Engine;
   readonly store: Store;
   readonly taskIds: TaskIds;
   readonly waits: OpenWaits;
+  readonly limits: Limits;
   /** How long a blocking call waits, in milliseconds. Then it answers with the task as it is: the profile's own rule. */
   readonly waitMs: number;
 }
@@ -33,8 +35,8 @@ export interface StillWaiting {
 
 export type SendMessage = (call: Call, request: SendMessageRequest) => Promise<SendMessageResponse | StillWaiting>;
 
-/** Makes the method. It throws A2aError: -32003, -32005, -32001, and what the engine throws. */
-export function createSendMessage({ engine, store, taskIds, waits, waitMs }: SendOptions): SendMessage {
+/** Makes the method. It throws A2aError: -32003, -32005, -32001, and what the engine throws; Refused 429 before it has taken anything. */
+export function createSendMessage({ engine, store, taskIds, waits, limits, waitMs }: SendOptions): SendMessage {
   return async (call, { message, configuration }) => {
     const { scope, agent, active, traceparent } = call;
     if (configuration?.taskPushNotificationConfig !== undefined) throw pushNotificationNotSupported();
@@ -45,12 +47,22 @@ export function createSendMessage({ engine, store, taskIds, waits, waitMs }: Sen
     }
     if (message.referenceTaskIds !== undefined) await checkReferences(message.referenceTaskIds, scope.subject);
 
-    const turn = await engine.send({ subject: scope.subject, agent: scope.agent, message, active, traceparent });
+    const send = () => engine.send({ subject: scope.subject, agent: scope.agent, message, active, traceparent });
     const respond = (settled: TurnRecord) =>
       sendResponseOf(settled, { taskIds, active, historyLength: configuration?.historyLength });
-    if (configuration?.returnImmediately === true) return respond(turn);
-    const settled = await waits.brief(turn, waitMs);
-    return settled === undefined ? wait(waits.long(turn, waitMs, call.request.signal), respond) : respond(settled);
+    if (configuration?.returnImmediately === true) return respond(await send());
+    const over = limits.wait(scope.subject);
+    let waitsOn = false;
+    try {
+      const turn = await send();
+      const settled = await waits.brief(turn, waitMs);
+      if (settled !== undefined) return respond(settled);
+      const wait = waits.long(turn, waitMs, call.request.signal);
+      waitsOn = true;
+      return { response: wait.turn.finally(over).then(respond), hangUp: wait.hangUp };
+    } finally {
+      if (!waitsOn) over();
+    }
   };
 
   /** A message may refer to any task of its subject. Of others' tasks it must not even tell that they are there (I7). */
@@ -61,10 +73,6 @@ export function createSendMessage({ engine, store, taskIds, waits, waitMs }: Sen
       if (turn?.subject !== subject) throw taskNotFound(id);
     }
   }
-}
-
-function wait({ turn, hangUp }: OpenWait, respond: (turn: TurnRecord) => SendMessageResponse): StillWaiting {
-  return { response: turn.then(respond), hangUp };
 }
 
 export function isStillWaiting(result: object): result is StillWaiting {

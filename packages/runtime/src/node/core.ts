@@ -5,7 +5,9 @@ import type { Agent } from "@nylorun/agents";
 import type { Sink } from "@nylorun/progress";
 
 import { createTaskIds, TASK_ID_KEY_BYTES } from "../access/task-ids.ts";
+import { Metrics } from "../http/metrics.ts";
 import type { Operations } from "../http/operations.ts";
+import type { StoreError } from "../store/errors.ts";
 import { createLocalSignal } from "../store/local-signal.ts";
 import type { Signal } from "../store/signal.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
@@ -15,6 +17,7 @@ import type { Engine } from "../turn/engine.ts";
 import type { Tracer } from "../turn/ports.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import { noTracer } from "../turn/trace.ts";
+import { DiskRoom } from "./disk-room.ts";
 import { createEntropy } from "./entropy.ts";
 import type { Home } from "./home.ts";
 import type { Log } from "./log.ts";
@@ -33,6 +36,8 @@ export interface CoreOptions {
   readonly sink?: Sink | undefined;
   /** Default: none. */
   readonly tracer?: Tracer | undefined;
+  /** The disk or the database failed: nothing more is to be built on what the store says. Default: it is logged. */
+  readonly onBroken?: ((error: StoreError) => void) | undefined;
 }
 
 export interface Core extends AsyncDisposable {
@@ -45,7 +50,12 @@ export interface Core extends AsyncDisposable {
   readonly operations: Operations;
   readonly progress: ProgressFeed;
   readonly tracer: Tracer;
+  readonly disk: DiskRoom;
+  readonly metrics: Metrics;
 }
+
+/** Upper bounds, in seconds: from what a fast disk takes for a commit to what nobody waits for. */
+const WRITE_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /**
  * Opens the store while the agents load, then makes the engine.
@@ -53,10 +63,26 @@ export interface Core extends AsyncDisposable {
  * @throws StoreError `store.newer`, `store.broken`; what `agents` rejects with.
  */
 export async function openCore(options: CoreOptions): Promise<Core> {
-  const { home, settings, agents: loading, log, sink, tracer = noTracer } = options;
+  const { home, settings, agents: loading, log, sink, tracer = noTracer, onBroken } = options;
   await using opened = new AsyncDisposableStack();
   const signal = opened.use(createLocalSignal());
-  const opening = openSqliteStore({ file: home.database, signal });
+  const metrics = new Metrics();
+  const seconds = metrics.distribution(
+    "nylorun_store_write_seconds",
+    "How long writes took, from when they were asked for until they were on disk.",
+    WRITE_SECONDS,
+  );
+  const disk = opened.use(await DiskRoom.watch({ folder: home.folder, least: settings.minFreeBytes, log }));
+  const opening = openSqliteStore({
+    file: home.database,
+    signal,
+    hasRoom: () => disk.isThere,
+    onWrite: (ms) => seconds(ms / 1000),
+    onBroken(error) {
+      log.error({ error }, "The disk, or the database on it, failed. Look after the disk; a backup may be needed.");
+      onBroken?.(error);
+    },
+  });
   // The store opens on another thread; should the agents not load meanwhile, it is closed all the same.
   opened.defer(() => opening.then((store) => store[Symbol.asyncDispose]()).catch(() => undefined));
   const agents = await loading;
@@ -80,6 +106,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     operations,
     progress,
     tracer,
+    disk,
+    metrics,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }

@@ -6,6 +6,7 @@ import { isIPv6 } from "node:net";
 
 import { getRequestListener } from "@hono/node-server";
 
+import { Connections } from "./connections.ts";
 import { RuntimeError } from "./errors.ts";
 
 export type Fetch = (request: Request) => Response | Promise<Response>;
@@ -13,6 +14,8 @@ export type Fetch = (request: Request) => Response | Promise<Response>;
 export interface Listener {
   /** The address it listens on, without a trailing slash. */
   readonly url: string;
+  /** How many are open. */
+  readonly connections: number;
   /** Takes no more connections, and closes each one after the answer that is under way. */
   close(): void;
   /** Closes, and resolves when every connection is gone; those that are still there after `graceMs` are cut. */
@@ -28,6 +31,7 @@ export async function listen(options: {
   readonly host: string;
   readonly port: number;
   readonly fetch: Fetch;
+  readonly maxConnections: number;
   /** See RuntimeParts in runtime.ts. */
   readonly ownsProcess: boolean;
 }): Promise<Listener> {
@@ -43,8 +47,13 @@ export async function listen(options: {
       headersTimeout: 30_000,
       requestTimeout: 120_000,
     },
-    (incoming, outgoing) => void answer(incoming, outgoing),
+    (incoming, outgoing) => {
+      connections.ask(incoming.socket, outgoing);
+      void answer(incoming, outgoing);
+    },
   );
+  const connections = new Connections(options.maxConnections);
+  server.on("connection", (socket) => connections.add(socket));
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(refusal(error, host, port)));
     server.listen({ host, port, backlog: 1024 }, resolve);
@@ -60,6 +69,9 @@ export async function listen(options: {
   };
   return {
     url: urlOf(server, host),
+    get connections() {
+      return connections.size;
+    },
     close,
     async closed(graceMs) {
       close();

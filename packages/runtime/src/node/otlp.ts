@@ -14,6 +14,7 @@ import {
   resourceFromAttributes,
   serviceNameEnvDetector,
 } from "@opentelemetry/resources";
+import type { Resource } from "@opentelemetry/resources";
 import {
   AlwaysOffSampler,
   AlwaysOnSampler,
@@ -49,12 +50,8 @@ export function registerExport({ env, log, version }: ExportOptions): (() => Pro
   const exporter = exporterOf(env, log);
   if (exporter === undefined) return undefined;
   diag.setLogger(quietly(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
-  const name = resourceFromAttributes({ "service.name": "nylorun", "service.version": version });
   const provider = new TracerProvider({
-    // What the environment says of the service counts more.
-    resource: defaultResource()
-      .merge(name)
-      .merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] })),
+    resource: resourceOf(version),
     sampler: samplerOf(env, log),
     spanProcessors: [new BatchSpanProcessor({ exporter, ...batchingOf(env, log) })],
   });
@@ -71,6 +68,13 @@ export function registerExport({ env, log, version }: ExportOptions): (() => Pro
     clearTimeout(timer);
     for (const api of [trace, context, propagation, diag]) api.disable();
   };
+}
+
+/** What exports say of who exports. What the environment says of the service counts more. @param version Of this package. */
+export function resourceOf(version: string): Resource {
+  return defaultResource()
+    .merge(resourceFromAttributes({ "service.name": "nylorun", "service.version": version }))
+    .merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }));
 }
 
 function exporterOf(env: Environment, log: Log): SpanExporter | undefined {
@@ -132,7 +136,7 @@ function batchingOf(env: Environment, log: Log) {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-function refuse(log: Log, variable: string, value: string, allowed: string): void {
+export function refuse(log: Log, variable: string, value: string, allowed: string): void {
   log.warn({}, `${variable} must be ${allowed}; it is ${JSON.stringify(value.slice(0, 80))}, which is passed over.`);
 }
 

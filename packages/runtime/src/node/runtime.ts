@@ -5,18 +5,22 @@ import type { Sink } from "@nylorun/progress";
 import { authenticateByApiKey } from "../access/api-keys.ts";
 import type { Authenticate } from "../access/api-keys.ts";
 import { checkSubject } from "../access/subject.ts";
-import type { KeyHolder } from "../store/store.ts";
+import type { Metrics } from "../http/metrics.ts";
+import type { KeyHolder, Store } from "../store/store.ts";
 import type { Tracer } from "../turn/ports.ts";
 import { checkAgents } from "./agents.ts";
 import { serveControl } from "./control.ts";
 import { openCore } from "./core.ts";
 import type { Core } from "./core.ts";
 import { RuntimeError } from "./errors.ts";
+import { addGauges } from "./gauges.ts";
 import { takeHome } from "./home.ts";
 import { listen } from "./listener.ts";
 import type { Fetch } from "./listener.ts";
 import { createLog } from "./log.ts";
 import type { Log } from "./log.ts";
+import { findMeter } from "./metering.ts";
+import { startRetention } from "./retention.ts";
 import { checkSettings } from "./settings.ts";
 import type { Settings, SomeSettings } from "./settings.ts";
 import { nearest } from "./spelling.ts";
@@ -65,7 +69,8 @@ export async function startRuntime({ agents, authenticate, ...given }: RuntimeOp
   const settings = checkSettings(given, process.cwd());
   checkAgents(agents);
   const log = createLog(settings.logLevel);
-  return openRuntime({ settings, agents, authenticate, log, tracer: await findTracer(), ownsProcess: false });
+  const tracer = await findTracer();
+  return openRuntime({ settings, agents, authenticate, log, tracer, meter: findMeter, ownsProcess: false });
 }
 
 export interface RuntimeParts {
@@ -76,6 +81,8 @@ export interface RuntimeParts {
   /** See {@link CoreOptions.sink}. */
   readonly sink?: Sink | undefined;
   readonly tracer: Tracer;
+  /** Sends figures to wherever they are wanted beside the Runtime's own page of them. Default: nowhere. */
+  readonly meter?: ((metrics: Metrics) => Promise<AsyncDisposable>) | undefined;
   /** Nothing else runs in this process, so its globals may be suited to serving. */
   readonly ownsProcess: boolean;
 }
@@ -88,7 +95,16 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   const home = opened.use(await takeHome(settings.home, { purpose: "serve", patienceMs: HOME_PATIENCE }));
   // The app's modules load while the store opens on its own thread.
   const [core, { createApp }] = await Promise.all([
-    openCore({ home, settings, agents: options.agents, log, sink: options.sink, tracer: options.tracer }),
+    openCore({
+      home,
+      settings,
+      agents: options.agents,
+      log,
+      sink: options.sink,
+      tracer: options.tracer,
+      // What was accepted is on disk, as far as the disk can be trusted (I1); a process must not go on as if it could.
+      onBroken: options.ownsProcess ? () => process.exit(1) : undefined,
+    }),
     import("../http/app.ts"),
   ]);
   opened.use(core);
@@ -98,7 +114,13 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   const app = Promise.withResolvers<Fetch>();
   let fetch: Fetch = async (request) => (await app.promise)(request);
   const { host, port } = settings;
-  const listener = await listen({ host, port, fetch: (request) => fetch(request), ownsProcess: options.ownsProcess });
+  const listener = await listen({
+    host,
+    port,
+    fetch: (request) => fetch(request),
+    maxConnections: settings.maxConnections,
+    ownsProcess: options.ownsProcess,
+  });
   opened.defer(() => listener.closed(0));
   const stopping = new AbortController();
   fetch = createApp({
@@ -112,6 +134,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     tracer: core.tracer,
     authenticate: checked(options.authenticate) ?? (await authenticator(core, settings)),
     log,
+    metrics: core.metrics,
     settings: { ...settings, publicUrl: settings.publicUrl ?? listener.url },
     stopping: stopping.signal,
   }).fetch;
@@ -121,6 +144,15 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   opened.use(
     await serveControl({ home, operations: core.operations, log, url: listener.url, bodyBytes: settings.bodyBytes }),
   );
+
+  const { metrics } = core;
+  opened.use(addGauges({ ...core, connections: () => listener.connections }));
+  const forgotten = metrics.counter("nylorun_forgotten_total", "Rows that retention has taken out.");
+  opened.use(
+    startRetention({ store: core.store, settings, log, onForgotten: (what, count) => forgotten({ what }, count) }),
+  );
+  if (options.meter !== undefined) opened.use(await options.meter(metrics));
+  void checkStore(core.store, log);
 
   const everything = opened.move();
   let stopped: Promise<void> | undefined;
@@ -139,6 +171,17 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     stop: () => (stopped ??= stop()),
     [Symbol.asyncDispose]: () => (stopped ??= stop()),
   };
+}
+
+/** Whether what is stored is whole, beside all else: an operator wants to know before it is needed. */
+async function checkStore(store: Store, log: Log): Promise<void> {
+  try {
+    const problems = await store.check();
+    if (problems.length > 0)
+      log.error({ problems }, "The database is damaged. Stop, and restore the last backup: nylorun restore FILE.");
+  } catch (error) {
+    log.warn({ error }, "It could not be looked whether the database is whole.");
+  }
 }
 
 /** By key, and by the tokens of whom the operator trusts. */

@@ -1,7 +1,9 @@
 /** A Runtime that is its process: it ends on a signal, and nothing an agent's code does takes it down silently. */
 import { hostOf, isLoopback } from "../http/hosts.ts";
+import type { Metrics } from "../http/metrics.ts";
 import { loadAgents } from "./agents.ts";
 import { createLog } from "./log.ts";
+import { openMetering } from "./metering.ts";
 import { openRuntime } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Settings } from "./settings.ts";
@@ -57,7 +59,8 @@ export async function serve({ settings, files, cwd, announce }: ServeOptions): P
   const sink = servesThisMachineAlone(settings) ? openLocalSink(warn) : undefined;
   await using tracing = await openTracing(process.env, log);
   const { tracer } = tracing;
-  const runtime = await openRuntime({ settings, agents, log, sink, tracer, ownsProcess: true });
+  const meter = (metrics: Metrics) => openMetering(metrics, process.env, log);
+  const runtime = await openRuntime({ settings, agents, log, sink, tracer, meter, ownsProcess: true });
   serves = true;
   await announce(runtime);
   const signal = await signalled;

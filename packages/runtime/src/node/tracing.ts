@@ -41,15 +41,19 @@ export async function openTracing(env: NodeJS.ProcessEnv, log: Log): Promise<Tra
 
 /** The tracer of the SDK that the program has registered with OpenTelemetry's API, if it has. */
 export async function findTracer(): Promise<Tracer> {
-  const registered = (globalThis as { readonly [REGISTERED]?: { readonly trace?: unknown } })[REGISTERED];
-  if (registered?.trace === undefined) return noTracer;
+  if (registered().trace === undefined) return noTracer;
   const { createTracer } = await import("./otel.ts");
   return createTracer(packageVersion());
 }
 
+/** What of an SDK is registered. */
+export function registered(): { readonly trace?: unknown; readonly metrics?: unknown } {
+  return (globalThis as { readonly [REGISTERED]?: object })[REGISTERED] ?? {};
+}
+
 const nothing: Tracing = { tracer: noTracer, [Symbol.asyncDispose]: async () => undefined };
 
-function packageVersion(): string {
+export function packageVersion(): string {
   const path = findPackageJSON("..", import.meta.url) ?? "";
   return (JSON.parse(readFileSync(path, "utf8")) as { version: string }).version;
 }

@@ -55,6 +55,8 @@ type Decision = Omit<Commit, "key" | "length"> | undefined;
 const troubledLimit = 1000;
 
 export interface Engine extends AsyncDisposable {
+  /** How many turns run here. */
+  readonly running: number;
   start(): Promise<void>;
   /** Takes no new work, gives running turns `graceMs` to end, and lets the rest go so that the next start resumes them. */
   stop(options: { readonly graceMs: number }): Promise<void>;
@@ -139,6 +141,10 @@ export function createEngine(given: EngineOptions): Engine {
   };
 
   return {
+    get running() {
+      return runner.running;
+    },
+
     async start() {
       for (const turn of await store.listTroubled(troubledLimit)) {
         if (turn.state !== "held") continue;

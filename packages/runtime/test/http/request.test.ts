@@ -320,7 +320,13 @@ describe("what a request holds", () => {
   for (const ownsProcess of [false, true])
     describe(`a body, ${ownsProcess ? "in our" : "in somebody's"} process`, () => {
       const open = async () => {
-        const listener = await listen({ host: "127.0.0.1", port: 0, fetch: served.app.fetch, ownsProcess });
+        const listener = await listen({
+          host: "127.0.0.1",
+          port: 0,
+          fetch: served.app.fetch,
+          maxConnections: 100,
+          ownsProcess,
+        });
         const start = (headers: Record<string, string>): ClientRequest =>
           httpRequest(`${listener.url}/v1/a2a/agents/echo`, {
             method: "POST",

@@ -38,13 +38,17 @@ export interface Received {
 }
 
 export class Collector implements AsyncDisposable {
+  /** Traces. */
   readonly received: Received[] = [];
+  /** Metrics. */
+  readonly figures: Received[] = [];
   readonly #server: Server;
 
   private constructor() {
     this.#server = createServer((request, response) => {
       void buffer(request).then((body) => {
-        this.received.push({ path: request.url ?? "", headers: request.headers, body });
+        const received = { path: request.url ?? "", headers: request.headers, body };
+        (received.path === "/v1/metrics" ? this.figures : this.received).push(received);
         response.writeHead(200, { "content-type": request.headers["content-type"] ?? "" }).end();
       });
     });

@@ -1,0 +1,117 @@
+/**
+ * What one subject may ask for at a time, and what all may together: what is refused here is told so at once (429, 503), and costs
+ * nothing further. Counted in this process, and in memory: for who is asking now, not for who has ever asked.
+ */
+import { refused } from "./answer.ts";
+import { bodiesFull, tooManyRequests, tooManyWaits } from "./refusals.ts";
+
+export interface LimitSettings {
+  /** Requests of one subject a second, in the long run; as many at once. 0: no limit. */
+  readonly subjectRequestsPerSecond: number;
+  /** Blocking calls, streams, and bodies that are coming in, of one subject that are open at the same time. */
+  readonly subjectOpenWaits: number;
+  /** The largest request body, in bytes. */
+  readonly bodyBytes: number;
+}
+
+export interface Limits {
+  /** Counts a request. @throws Refused 429. */
+  request(subject: string): void;
+  /**
+   * Counts a call that goes on waiting.
+   *
+   * @returns Says that it does so no more; any number of times.
+   * @throws Refused 429.
+   */
+  wait(subject: string): () => void;
+  /** How many wait. */
+  readonly waits: number;
+  /**
+   * Keeps room for a body that is about to come in, or for more of it.
+   *
+   * @returns Gives the room back.
+   * @throws Refused 503.
+   */
+  body(subject: string, bytes: number): () => void;
+}
+
+/** Bodies of the largest size that may be coming in at the same time. */
+const BODIES = 16;
+/** Subjects whose requests are counted; of so many, those who could send as many as ever are forgotten. */
+const REMEMBERED = 10_000;
+
+interface Bucket {
+  left: number;
+  /** When that was so: monotonic milliseconds. */
+  at: number;
+}
+
+/** @param now Monotonic milliseconds. */
+export function createLimits(settings: LimitSettings, now: () => number = () => performance.now()): Limits {
+  const { subjectRequestsPerSecond: rate, subjectOpenWaits: most } = settings;
+  const buckets = new Map<string, Bucket>();
+  const waits = new Map<string, number>();
+  const bodies = new Map<string, { count: number; bytes: number }>();
+  let open = 0;
+  let free = BODIES * settings.bodyBytes;
+
+  const filled = ({ left, at }: Bucket, moment: number) => Math.min(rate, left + ((moment - at) * rate) / 1000);
+
+  return {
+    request(subject) {
+      if (rate === 0) return;
+      const moment = now();
+      const bucket = buckets.get(subject) ?? { left: rate, at: moment };
+      bucket.left = filled(bucket, moment);
+      bucket.at = moment;
+      if (bucket.left < 1) throw refused(tooManyRequests(rate, Math.ceil((1 - bucket.left) / rate)));
+      bucket.left--;
+      buckets.set(subject, bucket);
+      if (buckets.size <= REMEMBERED) return;
+      for (const [other, its] of buckets) if (filled(its, moment) === rate) buckets.delete(other);
+    },
+
+    wait(subject) {
+      const count = waits.get(subject) ?? 0;
+      if (count >= most) throw refused(tooManyWaits(most));
+      waits.set(subject, count + 1);
+      open++;
+      return once(() => {
+        open--;
+        const left = waits.get(subject)! - 1;
+        if (left === 0) waits.delete(subject);
+        else waits.set(subject, left);
+      });
+    },
+
+    get waits() {
+      return open;
+    },
+
+    body(subject, bytes) {
+      const has = bodies.get(subject) ?? { count: 0, bytes: 0 };
+      // As with turns: nobody has more than three times what is free, so that there is room for who comes next.
+      if (bytes > free || (has.count > 0 && has.bytes + bytes > 3 * (free - bytes))) throw refused(bodiesFull);
+      // A body that comes in slowly is a call that waits.
+      if (has.count >= most) throw refused(tooManyWaits(most));
+      bodies.set(subject, has);
+      has.count++;
+      has.bytes += bytes;
+      free -= bytes;
+      return once(() => {
+        free += bytes;
+        has.bytes -= bytes;
+        if (--has.count === 0) bodies.delete(subject);
+      });
+    },
+  };
+}
+
+function once(code: () => void): () => void {
+  let done = false;
+  return () => {
+    if (done) return;
+    done = true;
+    code();
+  };
+}
