@@ -330,7 +330,7 @@ describe("The tasks of the Runtime", () => {
     if (!(await turn.approve({ prompt: "Do it?" }))) refuse("Not wanted.");
     plan.start(2);
     turn.progress({ percent: 90, stage: "Doing it", etaSeconds: 5 });
-    await turn.effect("do", () => delay(80));
+    await turn.effect("do", () => delay(400));
     if (turn.text === "fail") throw new Error("secret details");
     return "Done.";
   });
@@ -354,22 +354,22 @@ describe("The tasks of the Runtime", () => {
     assert.equal(task.status.state, "TASK_STATE_AUTH_REQUIRED");
     const id = `planner:${task.id}`.slice(0, 128);
     const shown = new Map<string, ProgressEvent>();
-    const until = async (status: string) => {
-      while (shown.get(id)?.status !== status) {
+    const until = async (status: string, stage: string) => {
+      while (shown.get(id)?.status !== status || shown.get(id)?.stage !== stage) {
         for (const { event } of await listener.next())
           shown.set(event.task_id, nextShown(shown.get(event.task_id), event));
       }
       return shown.get(id)!;
     };
-    const paused = await until("paused");
+    const paused = await until("paused", "Ask");
     assert.equal(paused.stage, "Ask");
     assert.equal(Math.floor(paused.percent), 33);
     assert.equal(paused.agent, "planner");
     assert.equal(paused.eta_seconds, null);
     const done = served.send(answer(task, true), { agent: "planner", ...activate });
-    const running = await until("running");
+    const running = await until("running", "Doing it");
     assert.deepEqual([running.percent, running.stage, running.eta_seconds], [90, "Doing it", 5]);
-    const ended = await until("done");
+    const ended = await until("done", "Completed");
     assert.deepEqual([ended.percent, ended.stage, ended.eta_seconds], [100, "Completed", null]);
     await done;
     assert.deepEqual(
