@@ -46,6 +46,8 @@ interface Measured {
   readonly latencies: Float64Array;
   /** Of the very first answer of the process, in milliseconds. */
   readonly first: number;
+  /** Processor time of the server, in milliseconds an answer: what is left of it when others use the machine too. */
+  readonly cpu: number;
 }
 
 export async function run({ quick, rounds = quick ? 1 : 3 }: BenchOptions): Promise<void> {
@@ -153,9 +155,11 @@ async function measure({ home, key, groups }: Home, round: number): Promise<Meas
   ({
     latencies: [first = Number.NaN],
   } = await answer(1));
+  const before = server.cpuSeconds();
   const { latencies, requests } = await answer(group.length - 1);
+  const cpu = ((server.cpuSeconds() - before) * 1000) / requests;
   if (requests !== group.length - 1) throw new Error(`Only ${requests} approvals were taken within two minutes.`);
-  return { idle, answered: server.residentBytes() / MIB, latencies, first };
+  return { idle, answered: server.residentBytes() / MIB, latencies, first, cpu };
 }
 
 interface Task {
@@ -207,17 +211,18 @@ function report(figures: {
     answered: median(measured[which].map(({ answered }) => answered)),
     first: median(measured[which].map(({ first }) => first)),
     median: median(measured[which].map(p50)),
+    cpu: median(measured[which].map(({ cpu }) => cpu)),
     p99: median(measured[which].map(({ latencies }) => percentile(latencies, 0.99))),
   });
   const empty = of("empty");
   const stored = of("stored");
   const row = (name: string, one: typeof empty) => [
     name,
-    ...[one.start, one.idle, one.answered, one.first, one.median, one.p99].map(brief),
+    ...[one.start, one.idle, one.answered, one.first, one.median, one.p99, one.cpu].map(brief),
   ];
   console.log(
     `\n${table(
-      ["", "ms to the card", "MiB idle", "MiB after answers", "first answer ms", "p50 ms", "p99 ms"],
+      ["", "ms to the card", "MiB idle", "MiB after answers", "first answer ms", "p50 ms", "p99 ms", "CPU ms each"],
       [row("few or none waiting", empty), row(`${turns.toLocaleString("en")} waiting`, stored)],
     )}\n`,
   );
@@ -230,6 +235,8 @@ function report(figures: {
       answerP99Ms: stored.p99,
       answerEmptyMs: empty.median,
       answerVsEmpty: median(measured.stored.map((one, round) => p50(one) / p50(measured.empty[round]!))),
+      answerCpuMs: stored.cpu,
+      answerCpuEmptyMs: empty.cpu,
       startMs: stored.start,
       startEmptyMs: empty.start,
       idleMb: stored.idle,
