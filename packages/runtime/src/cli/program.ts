@@ -15,7 +15,9 @@ import { RuntimeError } from "../node/errors.ts";
 import { StoreError } from "../store/errors.ts";
 import { addAcpCommand } from "./acp.ts";
 import { addAnswerCommand } from "./answer.ts";
+import { addBackupCommands } from "./backup.ts";
 import { addCallCommand } from "./call.ts";
+import { addDeleteCommand } from "./delete.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addEffectsCommand } from "./effects.ts";
 import { addHookCommand } from "./hook.ts";
@@ -69,6 +71,8 @@ function createProgram(announce: Announce | undefined): Command {
   addTurnsCommand(program);
   addEffectsCommand(program);
   addReplayCheckCommand(program);
+  addDeleteCommand(program);
+  addBackupCommands(program);
   addWatchCommand(program);
   addReportCommand(program);
   addRunCommand(program);

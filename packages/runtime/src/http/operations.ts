@@ -40,7 +40,26 @@ export interface Operations {
    * @throws OperationError `effect.notLost`; `effect.ended` for a retry when the turn has ended; `effect.tooLarge`.
    */
   resolveEffect(effectId: string, resolution: Resolution): Promise<void>;
+
+  /**
+   * Erases a task, a context, or all that there is of a subject, its keys too; for good.
+   *
+   * @throws OperationError `erase.unknown`; `erase.running`: what had not come to run until then may be erased.
+   */
+  erase(what: Erasure): Promise<{ readonly turns: number }>;
+  /**
+   * Writes a copy of the home's database, as of one moment, while it is in use.
+   *
+   * @param file Absolute. Nothing may be there yet.
+   * @throws OperationError `backup.failed`.
+   */
+  backup(file: string): Promise<void>;
 }
+
+export type Erasure =
+  | { readonly what: "task"; readonly taskId: string }
+  | { readonly what: "context"; readonly subject: string; readonly agent: string; readonly contextId: string }
+  | { readonly what: "subject"; readonly subject: string };
 
 /** Where a turn is, and whose. */
 interface Whereabouts {
@@ -91,4 +110,10 @@ export type OperationErrorCode =
   /** The effect's turn has ended: it cannot be tried again. */
   | "effect.ended"
   /** The value is larger than what an effect may return. */
-  | "effect.tooLarge";
+  | "effect.tooLarge"
+  /** There is nothing of that to erase. */
+  | "erase.unknown"
+  /** A turn of it runs, or is about to. */
+  | "erase.running"
+  /** A copy could not be written. */
+  | "backup.failed";

@@ -13,7 +13,7 @@ import type { Resolution } from "../turn/engine.ts";
 import { jsonText, refuse } from "./answer.ts";
 import { readJson } from "./json-body.ts";
 import { OperationError } from "./operations.ts";
-import type { OperationErrorCode, Operations } from "./operations.ts";
+import type { Erasure, OperationErrorCode, Operations } from "./operations.ts";
 import { noOperator, unauthenticated } from "./refusals.ts";
 
 export interface OperatorOptions {
@@ -31,6 +31,9 @@ const STATUS: { readonly [Code in OperationErrorCode]: number } = {
   "effect.notLost": 404,
   "effect.ended": 409,
   "effect.tooLarge": 400,
+  "erase.unknown": 404,
+  "erase.running": 409,
+  "backup.failed": 409,
 };
 
 /** Characters of what an agent or a caller is told. */
@@ -83,6 +86,22 @@ export function createKeyRoutes(options: OperatorOptions): Hono {
     .delete(
       "/:id",
       plain((c) => done(operations.revokeKey(param(c, "id")))),
+    );
+}
+
+/** What is done to the home as a whole. Not for the network either: who may do this has the machine. */
+export function createHomeRoutes(options: OperatorOptions): Hono {
+  const { operations } = options;
+  const { withBody } = createHandlers(options);
+  return new Hono()
+    .basePath("/v1/operator")
+    .post(
+      "/erase",
+      withBody(async (_, body) => json(await operations.erase(erasureOf(body)))),
+    )
+    .post(
+      "/backup",
+      withBody((_, body) => done(operations.backup(textOf(body, "file")))),
     );
 }
 
@@ -151,6 +170,29 @@ function reasonOf(body: unknown): string | undefined {
 function words(field: string, value: unknown): string {
   if (typeof value === "string" && value.trim() !== "" && value.length <= WORDS) return value;
   throw new OperationError("request.invalid", `${field} must be a text of 1 to ${WORDS} characters.`);
+}
+
+function erasureOf(body: unknown): Erasure {
+  const { what } = fieldsOf(body);
+  switch (what) {
+    case "task":
+      return { what, taskId: textOf(body, "taskId") };
+    case "context":
+      return {
+        what,
+        subject: checkSubject(textOf(body, "subject")),
+        agent: textOf(body, "agent"),
+        contextId: textOf(body, "contextId"),
+      };
+    case "subject":
+      return { what, subject: checkSubject(textOf(body, "subject")) };
+    default:
+      throw new OperationError("request.invalid", 'what must be "task", "context" or "subject".');
+  }
+}
+
+function textOf(body: unknown, field: string): string {
+  return words(field, fieldsOf(body)[field]);
 }
 
 function holderOf(body: unknown): KeyHolder {

@@ -11,11 +11,13 @@ import { RuntimeError } from "./errors.ts";
 
 /** An operation is a few writes; a process that takes longer than this, in milliseconds, is stuck. */
 const PATIENCE = 30_000;
+/** What goes through all of a home takes as long as the home is large. */
+const LONG_PATIENCE = 6 * 3_600_000;
 
 /** The process that takes commands there, if one does. A socket that a killed process left behind does not. */
 export async function findServing(path: string): Promise<ServingProcess | undefined> {
   try {
-    return (await call(path, "GET", "/process")) as ServingProcess;
+    return (await call(path, { method: "GET", route: "/process", patience: PATIENCE })) as ServingProcess;
   } catch (error) {
     if (error instanceof RuntimeError) throw error;
     return undefined;
@@ -24,9 +26,9 @@ export async function findServing(path: string): Promise<ServingProcess | undefi
 
 /** @param path Where {@link findServing} found a process. */
 export function connectControl(path: string): Operations {
-  const through = async <T>(method: string, route: string, body?: unknown): Promise<T> => {
+  const through = async <T>(method: string, route: string, body?: unknown, patience = PATIENCE): Promise<T> => {
     try {
-      return (await call(path, method, route, body)) as T;
+      return (await call(path, { method, route, body, patience })) as T;
     } catch (error) {
       if (error instanceof RuntimeError || error instanceof OperationError || error instanceof AccessError) throw error;
       const message = `The process that serves the home broke off (${(error as Error).message}); look whether it still runs.`;
@@ -42,13 +44,23 @@ export function connectControl(path: string): Operations {
     failTurn: (taskId, reason) => through("POST", `/turns/${encodeURIComponent(taskId)}/fail`, { reason }),
     lostEffects: async () => (await through<{ effects: LostEffect[] }>("GET", "/effects")).effects,
     resolveEffect: (id, resolution) => through("POST", `/effects/${encodeURIComponent(id)}/resolve`, resolution),
+    erase: (what) => through("POST", "/erase", what, LONG_PATIENCE),
+    backup: (file) => through("POST", "/backup", { file }, LONG_PATIENCE),
   };
 }
 
-function call(path: string, method: string, route: string, body?: unknown): Promise<unknown> {
+interface Command {
+  readonly method: string;
+  readonly route: string;
+  readonly body?: unknown;
+  /** Milliseconds. */
+  readonly patience: number;
+}
+
+function call(path: string, { method, route, body, patience }: Command): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
-      { socketPath: path, method, path: `/v1/operator${route}`, agent: false, timeout: PATIENCE },
+      { socketPath: path, method, path: `/v1/operator${route}`, agent: false, timeout: patience },
       (incoming) => {
         let text = "";
         incoming.setEncoding("utf8");
@@ -62,7 +74,7 @@ function call(path: string, method: string, route: string, body?: unknown): Prom
         });
       },
     );
-    outgoing.on("timeout", () => outgoing.destroy(new Error(`no answer within ${PATIENCE / 1000} s`)));
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`no answer within ${patience / 1000} s`)));
     outgoing.on("error", reject);
     if (body === undefined) outgoing.end();
     else outgoing.setHeader("content-type", "application/json").end(JSON.stringify(body));

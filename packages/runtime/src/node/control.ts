@@ -15,7 +15,7 @@ import { jsonText, refuse } from "../http/answer.ts";
 import { logFailure } from "../http/failure-log.ts";
 import type { Log } from "../http/failure-log.ts";
 import type { Operations } from "../http/operations.ts";
-import { createKeyRoutes, createOperatorRoutes } from "../http/operator.ts";
+import { createHomeRoutes, createKeyRoutes, createOperatorRoutes } from "../http/operator.ts";
 import { internal, noSuchPath } from "../http/refusals.ts";
 import { RuntimeError } from "./errors.ts";
 import type { Home } from "./home.ts";
@@ -46,6 +46,7 @@ export async function serveControl({ home, log, url, ...options }: ControlOption
   const routes = new Hono()
     .get("/v1/operator/process", () => jsonText(JSON.stringify(self)))
     .route("/", createKeyRoutes(options))
+    .route("/", createHomeRoutes(options))
     .route("/", createOperatorRoutes(options))
     .notFound(() => refuse(noSuchPath))
     .onError((error, c) => {

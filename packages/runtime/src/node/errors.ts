@@ -25,6 +25,8 @@ export type RuntimeErrorCode =
   | "home.missing"
   /** No process serves the home, and the command needs one. */
   | "home.notServed"
+  /** The home holds something, and what is asked for needs one that does not. */
+  | "home.notEmpty"
   /** The home cannot be used as one. */
   | "home.unusable"
   /** Another process has the home. */

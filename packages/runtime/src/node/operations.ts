@@ -1,8 +1,8 @@
 /** {@link Operations} in the process that has the store. */
 import { issueApiKey } from "../access/api-keys.ts";
 import { OperationError } from "../http/operations.ts";
-import type { HeldTurn, LostEffect, Operations } from "../http/operations.ts";
-import type { Store } from "../store/store.ts";
+import type { Erasure, HeldTurn, LostEffect, Operations } from "../http/operations.ts";
+import type { Erase, Store } from "../store/store.ts";
 import { EngineError } from "../turn/engine.ts";
 import type { Engine } from "../turn/engine.ts";
 import { resultOf } from "../turn/json.ts";
@@ -21,6 +21,12 @@ export function createOperations({ store, engine, taskIds }: OperationsParts): O
     const key = taskIds.decode(taskId);
     if (key === undefined) throw notHeld(taskId);
     return key;
+  };
+  const meant = (what: Erasure): Erase => {
+    if (what.what !== "task") return what;
+    const key = taskIds.decode(what.taskId);
+    if (key === undefined) throw new OperationError("erase.unknown", `There is no task ${what.taskId}.`);
+    return { what: "turn", key };
   };
   return {
     addKey: (holder) => issueApiKey(store.keys, holder),
@@ -53,6 +59,25 @@ export function createOperations({ store, engine, taskIds }: OperationsParts): O
       const message = `No effect whose outcome is lost is ${effectId}; "nylorun effects list" shows those that are.`;
       throw new OperationError("effect.notLost", message);
     },
+
+    async erase(what) {
+      const erased = await store.erase(meant(what));
+      if (erased.kind === "unknown")
+        throw new OperationError("erase.unknown", `There is nothing to erase: no ${nameOf(what)} is here.`);
+      if (erased.kind === "erased") return { turns: erased.turns };
+      const some =
+        erased.turns === 0 ? "Nothing was erased" : `${erased.turns} turns were erased, and the rest was not`;
+      const hint = "Cancel what runs, or wait until it has ended, and try again.";
+      throw new OperationError("erase.running", `${some}: a turn of ${nameOf(what)} runs, or is about to. ${hint}`);
+    },
+
+    async backup(file) {
+      if (store.backup === undefined)
+        throw new OperationError("backup.failed", "This store is backed up with its database's own tools.");
+      await store.backup(file).catch((error: unknown) => {
+        throw new OperationError("backup.failed", `The backup was not written: ${(error as Error).message}.`);
+      });
+    },
   };
 }
 
@@ -75,4 +100,15 @@ function lostEffects(turn: TurnRecord, taskIds: TaskIds): readonly LostEffect[] 
 function notHeld(taskId: string): OperationError {
   const message = `No held turn is task ${taskId}; "nylorun turns held" shows those that are.`;
   return new OperationError("turn.notHeld", message);
+}
+
+function nameOf(what: Erasure): string {
+  switch (what.what) {
+    case "task":
+      return `task ${what.taskId}`;
+    case "context":
+      return `context ${what.contextId} of ${what.subject} with ${what.agent}`;
+    case "subject":
+      return `subject ${what.subject}`;
+  }
 }

@@ -2,7 +2,7 @@
  * Makes a database out of a copy. Since the copy was made, turns may have gone on, and done things in the world that the copy knows nothing
  * of: what had not ended is held until an operator has looked at it.
  */
-import { chmodSync, copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, copyFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 
 import type { TurnView } from "../../turn/record.ts";
@@ -27,11 +27,12 @@ const why = {
 
 /**
  * @param from The copy. It stays as it is.
- * @param to Where there is nothing yet.
+ * @param to Where there is nothing yet, or an empty file.
  * @throws StoreError `store.broken`, `store.newer`.
  */
 export async function restoreDatabase(from: string, to: string, now = Date.now()): Promise<Restored> {
-  if (existsSync(to)) throw new StoreError("store.broken", `There is a database at ${to} already.`);
+  if (statSync(to, { throwIfNoEntry: false })?.size)
+    throw new StoreError("store.broken", `There is a database at ${to} already.`);
   const part = `${to}.part`;
   remove(part);
   try {

@@ -46,18 +46,20 @@ function copy(database: DatabaseSync, to: string): Surveyed {
 }
 
 function check(database: DatabaseSync, most: number): Surveyed {
-  const number = (name: string) => Number(Object.values(database.prepare(`PRAGMA ${name}`).get()!)[0]);
-  const bytes = number("page_count") * number("page_size");
-  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
   const problems: string[] = [];
-  for (const { name } of tables as unknown as { name: string }[]) {
-    if (bytes > most && large.has(name)) continue;
-    const rows = database
-      .prepare(`PRAGMA quick_check("${name}")`)
-      .all()
-      .map((row) => String(Object.values(row)[0]));
-    problems.push(...rows.filter((row) => row !== "ok"));
-    if (problems.length >= mostProblems) break;
+  try {
+    const number = (name: string) => Number(Object.values(database.prepare(`PRAGMA ${name}`).get()!)[0]);
+    const bytes = number("page_count") * number("page_size");
+    const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+    for (const { name } of tables as unknown as { name: string }[]) {
+      if (bytes > most && large.has(name)) continue;
+      const rows = database.prepare(`PRAGMA quick_check("${name}")`).all();
+      problems.push(...rows.map((row) => String(Object.values(row)[0])).filter((row) => row !== "ok"));
+      if (problems.length >= mostProblems) break;
+    }
+  } catch (error) {
+    // So damaged that it cannot be looked through.
+    problems.push((error as Error).message);
   }
   return { problems: problems.slice(0, mostProblems) };
 }
