@@ -21,7 +21,9 @@ for (const { at, language, text } of [readPage("README.md"), ...docsPages()].fla
   if (language !== "sh") continue;
   for (const line of text.matchAll(/^(?:npx )?nylorun (.*?)(?: +#.*)?$/gm)) {
     const [, call = ""] = line;
-    const name = /^(?:serve|call|answer|replay-check|watch|report|run|doctor|acp|\w+ [\w-]+)/.exec(call)?.[0] ?? call;
+    const name =
+      /^(?:serve|call|answer|backup|restore|replay-check|watch|report|run|doctor|acp|\w+ [\w-]+)/.exec(call)?.[0] ??
+      call;
     // What stands behind a lone -- is another command's.
     const flags = call.replace(/ -- .*/, "").match(/--[a-z-]+/g) ?? [];
     commands.set(name, [...(commands.get(name) ?? []), { at, line: call, flags }]);
