@@ -1,0 +1,207 @@
+/**
+ * A process is killed at every point at which something is written or done, while the example agents run in it: nothing that must not
+ * be done twice is, nothing is lost silently, and what is asked can be answered, once (E7-E9, E13, E16; I1, I4, I6).
+ *
+ * Where the points are is found out by running once without dying.
+ */
+import assert from "node:assert/strict";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
+
+import type { Task } from "@nylorun/protocol";
+
+import { Calendars } from "../../examples/agents/meetings/calendars.ts";
+import { Shop } from "../../examples/agents/refunds/shop.ts";
+import { makeTemplate, openIn, Trial } from "./faults/trial.ts";
+
+const template = await makeTemplate();
+after(() => rm(template.folder, { recursive: true, force: true }));
+
+/** What a scenario comes to, when nobody dies. */
+type Scenario = (trial: Trial) => Promise<void>;
+
+const terminal = /COMPLETED|FAILED|CANCELED|REJECTED/;
+
+/** Follows a task to its end. */
+async function follow(trial: Trial, begun: Task, tend: (task: Task) => Promise<void>): Promise<Task> {
+  const deadline = performance.now() + 30_000;
+  /** By prompt: what is open stays what it is. */
+  const asked = new Map<string, string>();
+  for (;;) {
+    const task = await trial.get(begun);
+    if (terminal.test(task.status.state)) return task;
+    assert.ok(
+      performance.now() < deadline,
+      `after 30 s: ${JSON.stringify(task.status)} ${trial
+        .journal()
+        .map(({ kind }) => kind)
+        .join(" ")}`,
+    );
+    const open = openIn(task);
+    if (open !== undefined) {
+      assert.equal(asked.get(open.prompt) ?? open.interactionId, open.interactionId, "what was asked is asked again");
+      asked.set(open.prompt, open.interactionId);
+    }
+    await tend(task);
+    await setTimeout(10);
+  }
+}
+
+async function answerOnce(trial: Trial, task: Task, answer: object): Promise<void> {
+  const first = await trial.answer(task, answer);
+  assert.equal(first.error, undefined, JSON.stringify(first));
+  const again = await trial.answer(task, answer);
+  assert.equal(again.error, undefined, "the same answer again is the same success");
+  const other = await trial.answer(task, answer, "another message");
+  assert.ok(other.error, "what is answered is answered once");
+}
+
+const refund: Scenario = async (trial) => {
+  using shop = disposable(new Shop(trial.world));
+  const task = await follow(trial, await trial.send("refunds", "Refund order 1001"), async (now) => {
+    if (openIn(now) !== undefined) await answerOnce(trial, now, { approved: true });
+    for (const lost of await trial.lost()) {
+      assert.equal(lost.name, "refund", "what may be done again is not asked about");
+      const [receipt] = shop.refunds("1001");
+      await trial.resolve(lost, receipt ? { outcome: "completed", value: receipt } : { outcome: "retry" });
+    }
+  });
+  assert.equal(task.status.state, "TASK_STATE_COMPLETED");
+  const receipts = shop.refunds("1001");
+  assert.equal(receipts.length, 1, "it was paid back once");
+  assert.match(String(task.artifacts?.[0]?.parts[0]?.text), new RegExp(`Receipt ${receipts[0]!.id}\\.$`));
+};
+
+const meet: Scenario = async (trial) => {
+  using calendars = disposable(new Calendars(trial.world));
+  const task = await follow(trial, await trial.send("meetings", "Meet Grace"), async (now) => {
+    assert.deepEqual(await trial.lost(), [], "what may be done again is not asked about");
+    const open = openIn(now);
+    if (open?.kind === "connection") {
+      calendars.connect("ada");
+      await trial.answer(now, { approved: true });
+    } else if (open !== undefined)
+      await answerOnce(trial, now, { value: (open.detail as { choices: string[] }).choices[1] });
+  });
+  assert.equal(task.status.state, "TASK_STATE_COMPLETED");
+  const booked = calendars.meetings("ada");
+  assert.equal(booked.length, 1, "one meeting is booked");
+  assert.equal(task.artifacts?.[0]?.parts[0]?.text, `You meet Grace at ${booked[0]!.slot}.`);
+};
+
+/** Cancels as soon as the task is as it says. */
+function cancelled(when: (task: Task, shop: Shop) => boolean): Scenario {
+  return async (trial) => {
+    using shop = disposable(new Shop(trial.world));
+    const begun = await trial.send("refunds", "Refund order 1002");
+    let asked = false;
+    const task = await follow(trial, begun, async (now) => {
+      if (when(now, shop) && !asked) {
+        asked = true;
+        await trial.call("CancelTask", { id: now.id });
+      } else if (openIn(now) !== undefined) await answerOnce(trial, now, { approved: true });
+    });
+    assert.equal(task.status.state, "TASK_STATE_CANCELED");
+    // What the bank did may be heard of a little later.
+    await setTimeout(500);
+    await trial.get(task);
+    const paid = shop.refunds("1002").length;
+    assert.ok(paid <= 1, "it was paid back twice");
+    const journal = trial.journal();
+    const begunAt = journal.findIndex(({ kind, body }) => kind === "effect" && body.name === "refund");
+    const known = journal.some(({ kind, body }) => kind === "outcome" && body.of === begunAt);
+    const listed = (await trial.lost()).some(({ taskId, name }) => taskId === task.id && name === "refund");
+    assert.equal(listed, begunAt >= 0 && !known, "the operator is told of what is not known, and of nothing else");
+    if (paid === 1) assert.ok(known || listed, "it was paid back, and nobody knows");
+    const [lost] = await trial.lost();
+    if (lost !== undefined) {
+      await trial.resolve(lost, { outcome: "completed", value: null });
+      assert.deepEqual(await trial.lost(), []);
+    }
+  };
+}
+
+function disposable<Closable extends { close(): void }>(value: Closable): Closable & Disposable {
+  return Object.assign(value, { [Symbol.dispose]: () => value.close() });
+}
+
+const isOpen = (task: Task) => openIn(task) !== undefined;
+interface Planned {
+  readonly run: Scenario;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Of the points, these. */
+  readonly only?: RegExp;
+  /** Only points between which something has changed: right before a write is right after the one before it. */
+  readonly sparse?: true;
+}
+
+const scenarios: Readonly<Record<string, Planned>> = {
+  "a refund": { run: refund },
+  "a meeting": { run: meet, sparse: true },
+  "a refund that is cancelled while it waits": { run: cancelled(isOpen), only: /cancel/ },
+  "a refund that is cancelled while the bank is at work": {
+    run: cancelled((_, shop) => shop.refunds("1002").length > 0),
+    env: { BANK_MS: "300" },
+    only: /cancel|late|after paying/,
+  },
+};
+
+/** Runs a scenario without dying, and tells which points it passed. */
+async function pointsOf({ run, env, only = /./, sparse }: Planned): Promise<readonly string[]> {
+  const list = join(template.folder, crypto.randomUUID());
+  await using trial = await Trial.begin(template, { ...env, FAULTS: list });
+  await run(trial);
+  assert.equal(trial.deaths, 0);
+  const points = (await readFile(list, "utf8")).trimEnd().split("\n");
+  const isNew = (point: string, index: number) =>
+    !point.startsWith("before") || !points[index - 1]?.startsWith("after");
+  return points.filter((point, index) => only.test(point) && (!sparse || isNew(point, index)));
+}
+
+for (const [what, planned] of Object.entries(scenarios)) {
+  const points = await pointsOf(planned);
+  /** What is written depends a little on who is faster: a point that was passed once need not be again. */
+  let missed = 0;
+  describe(what, { concurrency: 3, timeout: 240_000 }, () => {
+    for (const point of points) {
+      test(`comes to its end though the process dies ${point}`, async (t) => {
+        await using trial = await Trial.begin(template, { ...planned.env, FAULT: point });
+        await planned.run(trial);
+        await Promise.race([trial.died.promise, setTimeout(500)]);
+        if (trial.deaths > 0) return;
+        missed++;
+        t.diagnostic("this point was not passed");
+        assert.ok(missed <= points.length / 10, "more points were missed than chance explains");
+      });
+    }
+  });
+}
+
+describe("a process that is killed from outside", { concurrency: 3, timeout: 120_000 }, () => {
+  test("while a turn is parked leaves what it asked, to be answered once", async () => {
+    await using trial = await Trial.begin(template, {});
+    using shop = disposable(new Shop(trial.world));
+    const begun = await trial.send("refunds", "Refund order 1003");
+    let task = begun;
+    while (!isOpen(task)) task = await trial.get(begun);
+    const { interactionId } = openIn(task)!;
+    await setTimeout(100);
+    await trial.kill();
+    task = await trial.get(begun);
+    assert.equal(openIn(task)?.interactionId, interactionId);
+    await answerOnce(trial, task, { approved: true });
+    await trial.kill();
+    const ended = await follow(trial, begun, async (now) => {
+      assert.ok(!isOpen(now), "it is asked again");
+      for (const lost of await trial.lost()) {
+        const [receipt] = shop.refunds("1003");
+        await trial.resolve(lost, receipt ? { outcome: "completed", value: receipt } : { outcome: "retry" });
+      }
+    });
+    assert.equal(ended.status.state, "TASK_STATE_COMPLETED");
+    assert.equal(shop.refunds("1003").length, 1);
+    assert.equal(trial.deaths, 2);
+  });
+});
