@@ -102,7 +102,7 @@ async function fill(
     requests: turns,
     milliseconds: 600_000,
     exchange: {
-      body: () => request("SendMessage", { message: message(), configuration: { returnImmediately: true } }),
+      body: () => request("SendMessage", { message: message() }),
       check: (body) => void ids.push((parse(body) as { readonly task: Task }).task.id),
     },
   });
