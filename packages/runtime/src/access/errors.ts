@@ -11,4 +11,6 @@ export class AccessError extends Error {
 
 export type AccessErrorCode =
   /** A subject is no text of 1-200 visible ASCII characters. */
-  "subject.invalid";
+  | "subject.invalid"
+  /** The key that cards are to be signed with is none. */
+  | "cardKey.invalid";

@@ -3,6 +3,7 @@ import type { Agent } from "@nylorun/agents";
 import { Hono } from "hono";
 
 import type { Authenticate } from "../access/api-keys.ts";
+import type { CardKeys } from "../access/card-keys.ts";
 import type { Signal } from "../store/signal.ts";
 import type { Store } from "../store/store.ts";
 import type { Engine } from "../turn/engine.ts";
@@ -10,7 +11,8 @@ import type { Tracer } from "../turn/ports.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import { createA2aEndpoint } from "./a2a.ts";
 import { jsonText, refuse, Refused } from "./answer.ts";
-import { agentUrl, cardOf, serveCard } from "./card.ts";
+import { agentUrl, CARD_KEYS, cardOf, serveCard, signCard } from "./card.ts";
+import type { CardSettings, ServedCard } from "./card.ts";
 import { withCors } from "./cors.ts";
 import { logFailure } from "./failure-log.ts";
 import type { Log } from "./failure-log.ts";
@@ -38,15 +40,13 @@ import {
   wrongMethod,
 } from "./refusals.ts";
 
-export interface AppSettings extends HostSettings, LimitSettings {
+export interface AppSettings extends HostSettings, LimitSettings, CardSettings {
   /** Whose card the server's own well-known path is. Default: the only agent's, if there is one only. */
   readonly defaultAgent: string | undefined;
   /** How long a blocking SendMessage waits, in milliseconds. */
   readonly a2aWaitMs: number;
   /** The origins whose pages may call. */
   readonly corsOrigins: readonly string[];
-  /** Whose tokens `authenticate` takes, for the cards. */
-  readonly jwtIssuers: readonly { readonly issuer: string }[];
 }
 
 export interface AppOptions {
@@ -62,6 +62,8 @@ export interface AppOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly settings: AppSettings;
+  /** What cards are signed with. Default: they are not. */
+  readonly cardKeys?: CardKeys | undefined;
   /** Aborted when the Runtime stops: calls that wait are answered with the task as it is. */
   readonly stopping: AbortSignal;
 }
@@ -73,12 +75,17 @@ export interface App {
 const CARD = "/.well-known/agent-card.json";
 const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
 
-export function createApp(options: AppOptions): App {
-  const { store, agents, authenticate, log, metrics, settings } = options;
+export async function createApp(options: AppOptions): Promise<App> {
+  const { store, agents, authenticate, log, metrics, settings, cardKeys } = options;
   const { publicUrl } = settings;
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   const since = store.now();
-  const cards = new Map(agents.map((agent) => [agent.id, serveCard(cardOf(agent, settings), since)]));
+  const cards = new Map<string, ServedCard>();
+  for (const agent of agents) {
+    const card = cardOf(agent, settings);
+    cards.set(agent.id, serveCard(cardKeys === undefined ? card : await signCard(card, cardKeys, publicUrl), since));
+  }
+  const publicKeys = JSON.stringify(cardKeys?.jwks ?? { keys: [] });
   const defaultId = settings.defaultAgent ?? (agents.length === 1 ? agents[0]!.id : undefined);
   const defaultCard = defaultId === undefined ? undefined : cards.get(defaultId);
   const limits = createLimits(settings);
@@ -98,6 +105,7 @@ export function createApp(options: AppOptions): App {
     .on("POST", [agentPath, `${agentPath}/`], (c) => a2a(c.req.raw, c.req.param("agent")))
     .get(`${agentPath}${CARD}`, (c) => cards.get(c.req.param("agent"))?.answer(c.req.raw) ?? refuse(noSuchAgent))
     .get(CARD, (c) => defaultCard?.answer(c.req.raw) ?? refuse(noDefaultAgent))
+    .get(CARD_KEYS, () => jsonText(publicKeys))
     .get("/v1/agents", async (c) => {
       const principal = await authenticate(c.req.raw);
       if (principal === undefined) return refuse(unauthenticated);

@@ -8,6 +8,8 @@ import type { Agent } from "@nylorun/agents";
 import { A2A_VERSION } from "@nylorun/protocol";
 import type { AgentCard } from "@nylorun/protocol";
 
+import type { CardKeys } from "../access/card-keys.ts";
+import { canonicalForms } from "./canonical-card.ts";
 import { DECLARED } from "./offered.ts";
 
 /** How long a client may use a card without asking again, in seconds. Asking costs little: an unchanged card is a 304. */
@@ -23,9 +25,19 @@ export interface CardSettings {
   readonly publicUrl: string;
   /** Whose tokens are taken beside keys. */
   readonly jwtIssuers?: readonly { readonly issuer: string }[];
+  /** Who runs the agents; both or neither. */
+  readonly providerName?: string | undefined;
+  readonly providerUrl?: string | undefined;
+  /** With `{agent}` where the agent's id belongs. */
+  readonly documentationUrl?: string | undefined;
+  readonly iconUrl?: string | undefined;
 }
 
-export function cardOf(agent: Agent, { publicUrl, jwtIssuers = [] }: CardSettings): AgentCard {
+/** Where the public keys of signed cards are. */
+export const CARD_KEYS = "/.well-known/nylorun-card-keys.json";
+
+export function cardOf(agent: Agent, settings: CardSettings): AgentCard {
+  const { publicUrl, jwtIssuers = [], providerName, providerUrl, documentationUrl, iconUrl } = settings;
   const issuers = [...new Set(jwtIssuers.map(({ issuer }) => issuer))].join(" or ");
   return {
     name: agent.name,
@@ -33,7 +45,11 @@ export function cardOf(agent: Agent, { publicUrl, jwtIssuers = [] }: CardSetting
     supportedInterfaces: [
       { url: agentUrl(publicUrl, agent.id), protocolBinding: "JSONRPC", protocolVersion: A2A_VERSION },
     ],
+    ...(providerName !== undefined &&
+      providerUrl !== undefined && { provider: { organization: providerName, url: providerUrl } }),
     version: agent.version,
+    ...(documentationUrl !== undefined && { documentationUrl: documentationUrl.replaceAll("{agent}", agent.id) }),
+    ...(iconUrl !== undefined && { iconUrl: iconUrl.replaceAll("{agent}", agent.id) }),
     capabilities: {
       streaming: false,
       pushNotifications: false,
@@ -59,6 +75,12 @@ export function cardOf(agent: Agent, { publicUrl, jwtIssuers = [] }: CardSetting
       ...(examples && { examples }),
     })),
   };
+}
+
+/** The card with its signatures: anybody can tell then whether it is as it was made (A2A 1.0, section 8.4). */
+export async function signCard(card: AgentCard, keys: CardKeys, publicUrl: string): Promise<AgentCard> {
+  const signed = canonicalForms(card).map((form) => keys.sign(form, publicUrl + CARD_KEYS));
+  return { ...card, signatures: (await Promise.all(signed)).flat() };
 }
 
 /** A card, ready to be sent. */

@@ -1,9 +1,12 @@
 /** The composition root: a home, a store, an engine, an app and a socket, started in that order and stopped in the other. */
+import { readFile } from "node:fs/promises";
+
 import type { Agent } from "@nylorun/agents";
 import type { Sink } from "@nylorun/progress";
 
 import { authenticateByApiKey } from "../access/api-keys.ts";
 import type { Authenticate } from "../access/api-keys.ts";
+import type { CardKeys } from "../access/card-keys.ts";
 import { checkSubject } from "../access/subject.ts";
 import type { Metrics } from "../http/metrics.ts";
 import type { KeyHolder, Store } from "../store/store.ts";
@@ -90,6 +93,7 @@ export interface RuntimeParts {
 export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   const { settings, log } = options;
   checkPublicUrl(settings);
+  checkProvider(settings);
   await using opened = new AsyncDisposableStack();
   opened.use(hearRejections());
   const home = opened.use(await takeHome(settings.home, { purpose: "serve", patienceMs: HOME_PATIENCE }));
@@ -123,7 +127,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   });
   opened.defer(() => listener.closed(0));
   const stopping = new AbortController();
-  fetch = createApp({
+  const served = await createApp({
     engine: core.engine,
     store: core.store,
     signal: core.signal,
@@ -137,7 +141,9 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     metrics: core.metrics,
     settings: { ...settings, publicUrl: settings.publicUrl ?? listener.url },
     stopping: stopping.signal,
-  }).fetch;
+    cardKeys: await cardKeysOf(settings),
+  });
+  ({ fetch } = served);
   app.resolve(fetch);
   // Only now, as a start that fails for want of a port must not have run anything.
   await core.engine.start();
@@ -171,6 +177,18 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     stop: () => (stopped ??= stop()),
     [Symbol.asyncDispose]: () => (stopped ??= stop()),
   };
+}
+
+/** @throws RuntimeError `setting.invalid`. */
+async function cardKeysOf({ cardKey }: Settings): Promise<CardKeys | undefined> {
+  if (cardKey === undefined) return undefined;
+  const { readCardKeys } = await import("../access/card-keys.ts");
+  try {
+    return await readCardKeys(await readFile(cardKey, "utf8"));
+  } catch (error) {
+    const why = (error as Error).message;
+    throw new RuntimeError("setting.invalid", `Cards cannot be signed with ${cardKey}: ${why}`, { cause: error });
+  }
 }
 
 /** Whether what is stored is whole, beside all else: an operator wants to know before it is needed. */
@@ -209,6 +227,12 @@ function checkDefaultAgent({ defaultAgent }: Settings, agents: readonly Agent[])
   const near = nearest(defaultAgent, ids);
   const hint = near === undefined ? `There are ${ids.join(", ")}.` : `Did you mean "${near}"?`;
   throw new RuntimeError("setting.invalid", `The default agent "${defaultAgent}" is none of those served. ${hint}`);
+}
+
+function checkProvider({ providerName, providerUrl }: Settings): void {
+  if ((providerName === undefined) === (providerUrl === undefined)) return;
+  const missing = providerName === undefined ? "--provider-name" : "--provider-url";
+  throw new RuntimeError("setting.invalid", `A provider has a name and an address: ${missing} is missing.`);
 }
 
 /** Cards must say where to call, and "any address" is none. */

@@ -87,6 +87,38 @@ export function baseUrl(options: About): Setting<string | undefined> {
   return { ...textual(options, "url", allowed, fromText), default: undefined, defaultText: undefined };
 }
 
+/** The address of a page or a picture. `{agent}` in it is kept as it is. */
+export function webUrl(options: About): Setting<string | undefined> {
+  const fromText = (text: string) => {
+    const url = URL.parse(text.replaceAll("{agent}", "agent"));
+    const isWeb = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
+    return isWeb ? text : undefined;
+  };
+  const allowed = 'an http or https address, such as "https://example.com/agents/{agent}"';
+  return { ...textual(options, "url", allowed, fromText), default: undefined, defaultText: undefined };
+}
+
+/** A line of text for people. */
+export function line(options: About): Setting<string | undefined> {
+  const fromText = (text: string) => (/^[^\p{Cc}]{1,200}$/u.test(text) && text.trim() !== "" ? text : undefined);
+  return {
+    ...textual(options, "text", "1-200 characters on one line", fromText),
+    default: undefined,
+    defaultText: undefined,
+  };
+}
+
+/** A file, absolute once it is read. */
+export function keyFile(options: About): Setting<string | undefined> {
+  const fromText = (text: string, base: string) =>
+    text === "" || text.includes("\0") ? undefined : resolve(base, text.replace(/^~(?=$|[/\\])/, homedir()));
+  return {
+    ...textual(options, "file", "the path of a file", fromText),
+    default: undefined,
+    defaultText: undefined,
+  };
+}
+
 /** An agent's id. */
 export function agentId(options: About): Setting<string | undefined> {
   const fromText = (text: string) => (/^[a-z0-9][a-z0-9-]{0,63}$/.test(text) ? text : undefined);

@@ -9,7 +9,20 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import { RuntimeError } from "./errors.ts";
-import { agentId, baseUrl, folder, host, hostNames, jwtIssuers, oneOf, origins, whole } from "./setting.ts";
+import {
+  agentId,
+  baseUrl,
+  folder,
+  host,
+  hostNames,
+  jwtIssuers,
+  keyFile,
+  line,
+  oneOf,
+  origins,
+  webUrl,
+  whole,
+} from "./setting.ts";
 import type { Setting } from "./setting.ts";
 import { nearest } from "./spelling.ts";
 
@@ -43,6 +56,21 @@ export const SETTINGS = {
   }),
   defaultAgent: agentId({
     doc: "Whose card /.well-known/agent-card.json is. Without it: the only agent's, if there is one only.",
+  }),
+  providerName: line({
+    doc: "Who runs the agents, as cards say it. Goes with providerUrl.",
+  }),
+  providerUrl: webUrl({
+    doc: "Where that provider is, as cards say it. Goes with providerName.",
+  }),
+  documentationUrl: webUrl({
+    doc: "Where agents are documented, as cards say it; `{agent}` stands for an agent's id.",
+  }),
+  iconUrl: webUrl({
+    doc: "The agents' icon, as cards say it; `{agent}` stands for an agent's id.",
+  }),
+  cardKey: keyFile({
+    doc: "The private key that cards are signed with: PEM, a JWK, or a JWK set. Without it, cards are not signed.",
   }),
   a2aWaitMs: whole({
     doc: "How long a blocking SendMessage waits for the task before it answers with the task as it is.",

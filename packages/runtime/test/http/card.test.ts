@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
-import { after, describe, it } from "node:test";
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
+import { after, before, describe, it, mock } from "node:test";
 
+import { verifyAgentCardSignature } from "@a2a-js/sdk";
 import { EXTENSIONS } from "@nylorun/protocol";
-import type { AgentCard } from "@nylorun/protocol";
+import type { AgentCard, AgentCardSignature } from "@nylorun/protocol";
+import { createLocalJWKSet, flattenedVerify, importJWK } from "jose";
+import type { JSONWebKeySet, JWK } from "jose";
 
+import { readCardKeys } from "../../src/access/card-keys.ts";
 import { echo, makeAgent, serve } from "./served.ts";
+import type { Served } from "./served.ts";
 
 const CARD = ".well-known/agent-card.json";
 const full = makeAgent("full", () => "", {
@@ -139,3 +145,132 @@ describe("the server's own card", () => {
     assert.match(error.message, /\/v1\/agents/);
   });
 });
+
+describe("a signed Agent Card (A2A 8.4)", () => {
+  // The SDK prints each signature that does not fit.
+  before(() => mock.method(console, "debug", () => undefined));
+  after(() => mock.restoreAll());
+  const PUBLIC = "https://agents.example.com";
+  const settings = {
+    publicUrl: PUBLIC,
+    providerName: "Example",
+    providerUrl: "https://example.com",
+    documentationUrl: "https://example.com/docs/{agent}",
+    iconUrl: "https://example.com/icons/{agent}.png",
+  };
+
+  const pem = (type: "ec" | "ed25519" | "rsa"): string => {
+    const { privateKey } =
+      type === "ec"
+        ? generateKeyPairSync("ec", { namedCurve: "P-256" })
+        : type === "rsa"
+          ? generateKeyPairSync("rsa", { modulusLength: 2048 })
+          : generateKeyPairSync("ed25519");
+    return privateKey.export({ type: "pkcs8", format: "pem" });
+  };
+  const served = async (key: string) => {
+    const cardKeys = await readCardKeys(key);
+    return serve({ agents: [full], settings, instead: () => ({ cardKeys }) });
+  };
+  const get = async <Value>(from: Served, path: string) => (await (await from.get(path)).json()) as Value;
+  /** As A2A 8.4.3 says, and nothing of ours: the payload is given. */
+  const verifies = async (signature: AgentCardSignature, payload: string, jwks: JSONWebKeySet) => {
+    const jws = { ...signature, payload: Buffer.from(payload).toString("base64url") };
+    return flattenedVerify(jws, createLocalJWKSet(jwks)).then(
+      () => true,
+      () => false,
+    );
+  };
+
+  for (const [type, alg] of [
+    ["ec", "ES256"],
+    ["ed25519", "EdDSA"],
+    ["rsa", "RS256"],
+  ] as const) {
+    it(`is verified by the official SDK, with the key that is published, and with no other (${alg})`, async () => {
+      await using from = await served(pem(type));
+      const card = await get<AgentCard>(from, `/v1/a2a/agents/full/${CARD}`);
+      const { keys } = await get<{ keys: JWK[] }>(from, "/.well-known/nylorun-card-keys.json");
+      assert.equal(keys.length, 1);
+      assert.deepEqual(
+        Object.keys(keys[0]!).filter((name) => /^(d|p|q|dp|dq|qi|k)$/.test(name)),
+        [],
+        "nothing private",
+      );
+      const [{ protected: header }] = card.signatures as [AgentCardSignature];
+      assert.deepEqual(JSON.parse(Buffer.from(header, "base64url").toString()), {
+        alg,
+        typ: "JOSE",
+        kid: keys[0]!.kid,
+        jku: `${PUBLIC}/.well-known/nylorun-card-keys.json`,
+      });
+      // As it came: what the SDK has parsed it cannot make the signed form of, since it parses once more and loses the schemes.
+      const parsed = asSdk(card);
+      await verifyAgentCardSignature(async () => importedKey(keys[0]!))(parsed);
+      const other = (await readCardKeys(pem(type))).jwks.keys[0]!;
+      await assert.rejects(verifyAgentCardSignature(async () => importedKey(other))(parsed));
+      const forged = asSdk({ ...card, name: "Somebody else" });
+      await assert.rejects(verifyAgentCardSignature(async () => importedKey(keys[0]!))(forged));
+    });
+  }
+
+  it("has a signature of the form that the specification writes down, too", async () => {
+    await using from = await served(pem("ec"));
+    const { signatures = [], ...card } = await get<AgentCard>(from, `/v1/a2a/agents/full/${CARD}`);
+    const jwks = await get<JSONWebKeySet>(from, "/.well-known/nylorun-card-keys.json");
+    // By hand: `required: false` is a default, the three flags of capabilities are optional and stay, an entry of a map stays.
+    const byHand = JSON.parse(JSON.stringify(card)) as { capabilities: { extensions: { required?: boolean }[] } };
+    for (const extension of byHand.capabilities.extensions) delete extension.required;
+    const payload = sorted(byHand);
+    assert.ok(payload.includes('"schemes":{"bearer":{}}') && payload.includes('"streaming":false'));
+    const results = await Promise.all(signatures.map((signature) => verifies(signature, payload, jwks)));
+    assert.equal(results.filter(Boolean).length, 1);
+  });
+
+  it("is signed with each key of a set, so that keys can be changed without a gap", async () => {
+    const jwks = ["ec", "ed25519"].map((type) => createPrivateKey(pem(type as "ec")).export({ format: "jwk" }));
+    await using from = await served(JSON.stringify({ keys: jwks }));
+    const card = await get<AgentCard>(from, `/v1/a2a/agents/full/${CARD}`);
+    const { keys } = await get<{ keys: JWK[] }>(from, "/.well-known/nylorun-card-keys.json");
+    assert.equal(keys.length, 2);
+    for (const key of keys)
+      await verifyAgentCardSignature(async (kid) => importedKey(kid === key.kid ? key : keys[0]!))(asSdk(card));
+    assert.equal(new Set(card.signatures!.map(({ protected: header }) => header)).size, 2);
+  });
+
+  it("says who provides the agent, and where it is documented and pictured, when that is set", async () => {
+    await using from = await served(pem("ec"));
+    const card = await get<AgentCard>(from, `/v1/a2a/agents/full/${CARD}`);
+    assert.deepEqual(card.provider, { organization: "Example", url: "https://example.com" });
+    assert.equal(card.documentationUrl, "https://example.com/docs/full");
+    assert.equal(card.iconUrl, "https://example.com/icons/full.png");
+  });
+
+  it("is not made with what is no private key; which it is, is said, and nothing of it", async () => {
+    const open = createPublicKey(pem("ec")).export({ type: "spki", format: "pem" });
+    const secret = JSON.stringify({ kty: "oct", k: "c2VjcmV0", d: "x" });
+    for (const text of ["", "nonsense", "{}", '{"keys":[]}', open, secret]) {
+      await assert.rejects(readCardKeys(text), (error: Error & { code?: string }) => {
+        assert.equal(error.code, "cardKey.invalid");
+        assert.ok(!error.message.includes("c2VjcmV0"));
+        return true;
+      });
+    }
+  });
+});
+
+function asSdk(card: AgentCard): Parameters<ReturnType<typeof verifyAgentCardSignature>>[0] {
+  return card as unknown as Parameters<ReturnType<typeof verifyAgentCardSignature>>[0];
+}
+
+function importedKey(jwk: JWK): Promise<CryptoKey> {
+  return importJWK(jwk, jwk.alg) as Promise<CryptoKey>;
+}
+
+function sorted(value: unknown): string {
+  return JSON.stringify(value, (_, item: unknown) =>
+    typeof item === "object" && item !== null && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : item,
+  );
+}

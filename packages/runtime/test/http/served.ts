@@ -133,7 +133,7 @@ export interface ServeOptions {
   readonly agents?: readonly Agent[];
   readonly settings?: SomeSettings;
   /** What the routes are given in place of what the core has. */
-  readonly instead?: (core: Core) => Partial<Pick<AppOptions, "engine" | "store" | "authenticate">>;
+  readonly instead?: (core: Core) => Partial<Pick<AppOptions, "engine" | "store" | "authenticate" | "cardKeys">>;
 }
 
 export async function serve({ agents = [echo], settings: some, instead }: ServeOptions = {}): Promise<Served> {
@@ -147,7 +147,7 @@ export async function serve({ agents = [echo], settings: some, instead }: ServeO
   const home = resources.use(await takeHome(folder, { purpose: "serve", patienceMs: 0 }));
   const core = resources.use(await openCore({ home, settings, agents, log: logger }));
   const stopping = new AbortController();
-  const app = createApp({
+  const app = await createApp({
     ...core,
     authenticate: byName,
     log: logger,
