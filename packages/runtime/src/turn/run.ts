@@ -332,6 +332,7 @@ export class Run implements Running {
         const result = await store.commit({
           key: record,
           length: record.length,
+          revision: record.revision,
           from: [record.state],
           entries: [entry],
           view,
