@@ -152,6 +152,16 @@ export const ROOMS: readonly Room[] = [
     sql: true,
     development: true,
   },
+  // To die at a named write, a process wraps the store that it would have.
+  {
+    name: "fault tests",
+    at: ["test/crash/faults"],
+    imports: ["*", "tests", "examples", "runtime/store/sqlite", "runtime ports"],
+    environment: true,
+    loads: true,
+    sql: true,
+    development: true,
+  },
   // What takes long puts a package's own tests through more of the same.
   {
     name: "soaks",
