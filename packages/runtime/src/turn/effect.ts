@@ -25,6 +25,14 @@ interface Asked {
   readonly options: EffectOptions;
 }
 
+/** What the function waits for. */
+export interface Settler {
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+  /** What a wait was given. When it is withdrawn, it is aborted, on replay too: in the very step in which it was. */
+  readonly signal: AbortSignal | undefined;
+}
+
 /** An open connection that this run's function waits for. */
 interface Verifying {
   readonly verify: Connection["verify"];
@@ -84,7 +92,7 @@ export class EffectRunner {
   }
 
   /** Hands a completion over to the function. */
-  handOver(completion: Completion, settler: { resolve(value: unknown): void; reject(error: unknown): void }): void {
+  handOver(completion: Completion, settler: Settler): void {
     if (completion.kind === "outcome") {
       const { result } = completion;
       if (!("error" in result)) return settler.resolve(structuredClone(result.value));
@@ -99,7 +107,9 @@ export class EffectRunner {
       case "expired":
         return settler.reject(new WaitExpired("Nobody answered in time."));
       case "withdrawn":
-        return settler.reject(new DOMException("The wait was withdrawn.", "AbortError"));
+        return settler.reject(
+          settler.signal?.aborted ? settler.signal.reason : new DOMException("The wait was withdrawn.", "AbortError"),
+        );
     }
   }
 

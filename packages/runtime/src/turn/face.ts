@@ -46,10 +46,11 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
       aborted.catch(() => undefined);
       return aborted;
     }
-    return run.call(start, (at, isNew) => {
+    const met = (at: number, isNew: boolean) => {
       begin?.(at, isNew);
       if (signal !== undefined) run.withdrawWhen(signal, at);
-    }) as Promise<never>;
+    };
+    return run.call(start, met, signal) as Promise<never>;
   };
 
   return {

@@ -79,6 +79,8 @@ export interface TurnView {
   /** How many plain replies to an approval or a connection were heard, and how often a connection was said to be made. */
   readonly heard?: number;
   readonly claims?: number;
+  /** How long it ran before it last came to wait, in milliseconds; moments are not counted (E17). */
+  readonly ranMs?: number;
   /** For operators: why the turn is held. */
   readonly held?: { readonly code: string; readonly message: string };
 }

@@ -14,6 +14,7 @@ import type { Artifact, PlanStep } from "@nylorun/protocol";
 import type { Commit, Committed, Then } from "../store/store.ts";
 import { Budget } from "./budget.ts";
 import { EffectRunner } from "./effect.ts";
+import type { Settler } from "./effect.ts";
 import { createTurn } from "./face.ts";
 import { callName, isStart, standing, unfinished } from "./journal.ts";
 import type { Completion, EffectEnded, Entry, Start } from "./journal.ts";
@@ -48,14 +49,10 @@ export interface RunOptions {
 /** How long a write that failed waits before it is tried again: doubling, up to the longest. */
 const firstStorePauseMs = 20;
 const longestStorePauseMs = 2000;
+/** What a turn may run for between two waits without its being counted: over all its entries a quarter of an hour. */
+const momentMs = 100;
 /** The shortest time between two writes that only show plan or progress (E15). */
 const snapshotEveryMs = 250;
-
-/** What the function is waiting for, by the place of its start. */
-interface Settler {
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-}
 
 interface Outgoing {
   readonly entry: Entry;
@@ -116,6 +113,7 @@ export class Run implements Running {
   #parked = false;
   #caughtUp = false;
   #now: number;
+  #startedAt = 0;
   #plan: readonly PlanStep[] | undefined;
   #progress: TurnView["progress"];
   #words: readonly Said[] = [];
@@ -219,7 +217,9 @@ export class Run implements Running {
   start(): Promise<RunEnd> {
     const { ports, agent } = this;
     this.#unlisten = ports.signal.onTurn(this.#record, () => void this.#changed());
-    this.#stopTimeout = this.#after(ports.limits.turnTimeoutMs, () => this.#outOfTime());
+    this.#startedAt = ports.timers.now();
+    const left = ports.limits.turnTimeoutMs - (this.#record.view.ranMs ?? 0);
+    this.#stopTimeout = this.#after(Math.max(0, left), () => this.#outOfTime());
     this.#resume();
     const turn = createTurn(this, this.#effects);
     this.#step(() => {
@@ -253,12 +253,12 @@ export class Run implements Running {
   }
 
   /** Asks for something that is journaled. What it comes to is settled when it is its turn. */
-  call(start: Start, begin?: (at: number, isNew: boolean) => void): Promise<unknown> {
+  call(start: Start, begin?: (at: number, isNew: boolean) => void, signal?: AbortSignal): Promise<unknown> {
     const promise = new Promise<unknown>((resolve, reject) => {
       if (this.#timeUp.signal.aborted) return;
       if (this.#dropped) return this.#parked ? this.reportLate(`it called turn.${callName(start)}`) : undefined;
       if (this.#cancelled) return reject(new Cancelled("The task was cancelled."));
-      const settler = { resolve, reject };
+      const settler: Settler = { resolve, reject, signal };
       this.#unsettled.add(settler);
       this.meet(start, (at, isNew) => {
         this.#settlers.set(at, settler);
@@ -373,9 +373,9 @@ export class Run implements Running {
   /** Takes a wait back when the author's signal is aborted, as long as this run waits for it. */
   withdrawWhen(signal: AbortSignal, of: number): void {
     const withdraw = () => this.endWait(of, { how: "withdrawn" });
-    if (signal.aborted) return withdraw();
     signal.addEventListener("abort", withdraw);
     this.#withdrawals.set(of, () => signal.removeEventListener("abort", withdraw));
+    if (signal.aborted) withdraw();
   }
 
   showPlan(steps: readonly PlanStep[]): void {
@@ -552,13 +552,19 @@ export class Run implements Running {
     const now = this.ports.store.now();
     this.#endDueWaits(now);
     if (this.#outgoing.length > 0) return;
-    const result = await this.#commit([], { do: "park", dueAt: dueAt(waits, now) });
+    const result = await this.#commit([], { do: "park", dueAt: dueAt(waits, now) }, (view) => this.#timed(view));
     if (result?.kind === "committed") {
       this.#drop();
       this.#parked = true;
       return this.#finished({ kind: "parked" });
     }
     if (!this.#over) this.pump();
+  }
+
+  /** Waiting is not counted; nor is a moment before it, which would be one more write of the whole view. */
+  #timed(view: TurnView): TurnView {
+    const ran = this.ports.timers.now() - this.#startedAt;
+    return ran < momentMs ? view : { ...view, ranMs: (view.ranMs ?? 0) + Math.round(ran) };
   }
 
   /** E5: the code is not the code that wrote the journal. */

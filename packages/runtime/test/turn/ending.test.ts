@@ -260,6 +260,26 @@ describe("a turn whose time is up (E17)", () => {
     assert.equal(output(await node.ended(waits)), "Done.");
   });
 
+  test("has run for as long as it ran before it waited, over restarts too", async () => {
+    await using stage = new Stage({ limits: { turnTimeoutMs: 400 } });
+    const run = async (turn: Turn) => {
+      await turn.effect("a", () => setTimeout(250), { idempotent: true });
+      await turn.approve({ prompt: "Go on?" });
+      await turn.effect("b", () => setTimeout(250), { idempotent: true });
+      return "Done.";
+    };
+    let node = await stage.start(agent(run));
+    const turn = await node.send();
+    await node.interrupted(turn);
+    await node.letGo(turn);
+    await node.kill();
+    node = await stage.start(agent(run));
+    await node.answer(turn, { approved: true });
+    const { state, view } = await node.ended(turn);
+    assert.equal(state, "failed");
+    assert.match(view.status!.parts[0]!.text!, /did not finish/);
+  });
+
   test("aborts its effects: one that may not be repeated is uncertain, another is given up", async () => {
     for (const idempotent of [false, true]) {
       await using stage = new Stage({ limits: { turnTimeoutMs: 50 } });

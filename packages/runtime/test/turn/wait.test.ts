@@ -8,7 +8,7 @@ import type { Turn } from "@nylorun/agents";
 
 import type { TurnRecord } from "../../src/turn/record.ts";
 import type { Asked } from "./faulty-store.ts";
-import { agent, nameOf, output, settle, Stage } from "./stage.ts";
+import { agent, messageOf, nameOf, output, settle, Stage } from "./stage.ts";
 
 const day = 86_400_000;
 
@@ -483,6 +483,24 @@ describe("a wait that is taken back by its signal (E11)", () => {
       assert.deepEqual(output(await node.ended(turn)), { asked: "AbortError", then: "now" });
     });
   }
+
+  test("throws the reason that it was given, live and on replay", async () => {
+    await using stage = new Stage();
+    const run = async (turn: Turn) => {
+      const controller = new AbortController();
+      const asked = turn.ask({ prompt: "Who?", signal: controller.signal }).catch(messageOf);
+      controller.abort(new Error("Nobody is there."));
+      return { asked: await asked, then: await turn.ask({ prompt: "Then?" }) };
+    };
+    let node = await stage.start(agent(run));
+    const turn = await node.send();
+    await node.until(turn, (now) => shown(now) === "Then?");
+    await node.letGo(turn);
+    await node.kill();
+    node = await stage.start(agent(run));
+    await node.answer(turn, { value: "now" });
+    assert.deepEqual(output(await node.ended(turn)), { asked: "Nobody is there.", then: "now" });
+  });
 
   test("before it was asked at all is not asked", async () => {
     await using stage = new Stage();

@@ -57,19 +57,6 @@ export const wrongEngines: Readonly<Record<string, readonly Change[]>> = {
     },
   ],
 
-  "lets callbacks of anything else into a step (E3)": [
-    {
-      file: "run.ts",
-      from: "    setImmediate(() => {\n      this.#inStep = this.#stepping = false;",
-      to: "    setImmediate(() => setImmediate(() => {\n      this.#inStep = this.#stepping = false;",
-    },
-    {
-      file: "run.ts",
-      from: "      this.#replay.closeStep();\n      this.pump();\n    });",
-      to: "      this.#replay.closeStep();\n      this.pump();\n    }));",
-    },
-  ],
-
   "tries once more whatever was begun (I4, E8)": [
     {
       file: "effect.ts",
