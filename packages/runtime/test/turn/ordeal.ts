@@ -359,9 +359,11 @@ class Ordeal implements AsyncDisposable {
 
   /** What each run saw is the beginning of what the last one saw. Returns that. */
   #checkTraces(): readonly (readonly [string, unknown])[] {
-    const traces = this.#world.traces.map(({ events }) =>
-      events.filter(([, what]) => what !== "The task was cancelled."),
-    );
+    // What a run does that is told to stop, as somebody has ended the turn, is not part of it.
+    const traces = this.#world.traces.map(({ events }) => {
+      const stopped = events.findIndex(([, what]) => what === "The task was cancelled.");
+      return stopped < 0 ? events : events.slice(0, stopped);
+    });
     // Two processes may run it at once for a while: the one that came furthest is the one that ended it.
     const final = traces.reduce((best, events) => (events.length > best.length ? events : best), []);
     for (const events of traces) {
