@@ -316,8 +316,8 @@ class Ordeal implements AsyncDisposable {
     const calls = journal.flatMap((entry, at) => (isCall(entry) ? [this.#pathAt(at, journal)] : []));
     const called = new Set(calls);
     assert.equal(called.size, calls.length, "something was called twice");
-    const drawn = new Map(final.filter(([, what]) => Array.isArray(what)));
-    const reference = await expected(this.#program, { called, handed, drawn });
+    const inStep = isInStep(this.#program);
+    const reference = await expected(this.#program, { called, handed, inStep, saw: new Map(final) });
     const { end } = reference;
     assert.ok(end !== undefined, "uninterrupted, the program goes on");
     if ("threw" in end) assert.equal(record.state, "failed");
@@ -327,7 +327,7 @@ class Ordeal implements AsyncDisposable {
       assert.deepEqual(part?.data ?? part?.text, JSON.parse(JSON.stringify(end.value)));
     }
     assert.deepEqual(byPath(final), byPath(reference.saw), "the branches saw what they would have seen uninterrupted");
-    if (isInStep(this.#program)) assert.deepEqual(final, reference.saw, "in that order");
+    if (inStep) assert.deepEqual(final, reference.saw, "in that order");
     assert.deepEqual(called, reference.called, "what was called is what would have been called");
     for (const path of this.#world.begun.keys())
       assert.ok(reference.called.has(path), `${path} was begun, and would not have been`);

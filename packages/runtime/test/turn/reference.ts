@@ -13,8 +13,10 @@ export interface Recorded {
   readonly called: ReadonlySet<string>;
   /** What they were handed, in order. */
   readonly handed: readonly Handed[];
-  /** Time and chance: they cannot be known here. */
-  readonly drawn: ReadonlyMap<string, unknown>;
+  /** No call waited for something that is not turn's. */
+  readonly inStep: boolean;
+  /** What the branches saw of what cannot be known here: time and chance. */
+  readonly saw: ReadonlyMap<string, unknown>;
 }
 
 export interface Handed {
@@ -76,12 +78,15 @@ class Bare implements Ground {
     return this.#call(path);
   }
 
-  mark(_: string, mark: "say" | "usage" | "patch" | "plan"): unknown {
-    return mark === "patch" ? true : mark;
+  mark(path: string, mark: "say" | "usage" | "patch" | "plan"): unknown {
+    if (mark !== "patch") return mark;
+    // Before a call that another branch makes out of step, a replay cannot tell a new turn from one that old code began: it
+    // keeps to the old way.
+    return this.#recorded.inStep || this.#recorded.saw.get(path);
   }
 
   draw(path: string): unknown {
-    return this.#recorded.drawn.get(path);
+    return this.#recorded.saw.get(path);
   }
 
   async detour(path: string): Promise<void> {

@@ -100,16 +100,6 @@ export const wrongEngines: Readonly<Record<string, readonly Change[]>> = {
     },
   ],
 
-  "parks a turn without looking whether anything was appended (E18)": [
-    {
-      file: "run.ts",
-      from: '    const result = await this.#commit([], { do: "park", dueAt: dueAt(waits, now) });',
-      to: `    const { length } = (await this.ports.store.loadTurn(this.#record))!;
-    this.#record = { ...this.#record, length };
-    const result = await this.#commit([], { do: "park", dueAt: dueAt(waits, now) });`,
-    },
-  ],
-
   "draws chance anew in each run (E15)": [
     {
       file: "face.ts",
