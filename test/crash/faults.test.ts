@@ -180,7 +180,7 @@ for (const [what, planned] of Object.entries(scenarios)) {
 }
 
 describe("a process that is killed from outside", { concurrency: 3, timeout: 120_000 }, () => {
-  test("while a turn is parked leaves what it asked, to be answered once", async () => {
+  test("while a turn is parked leaves what it asked, to be answered once (A17, A18)", async () => {
     await using trial = await Trial.begin(template, {});
     using shop = disposable(new Shop(trial.world));
     const begun = await trial.send("refunds", "Refund order 1003");

@@ -85,7 +85,7 @@ describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 
   }
 
   for (let round = 0; round < rounds; round += 1) {
-    test(`round ${round + 1}: every message has one task, and every task ends`, async (t) => {
+    test(`round ${round + 1}: every message has one task, and every task ends (A11, A32)`, async (t) => {
       if (failed) return t.skip("an earlier round failed");
       failed = true;
       const messages = Array.from({ length: 200 }, (_, n) => someMessage(random, round, n));
