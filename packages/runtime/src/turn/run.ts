@@ -109,6 +109,8 @@ export class Run implements Running {
   /** The function is no longer ours: what it calls never settles, what it does is ignored (E12). */
   #dropped = false;
   #lost = false;
+  /** The end of the turn is being written, and with it perhaps the claim of the next one. */
+  #ending = false;
   #over = false;
   #parked = false;
   #caughtUp = false;
@@ -532,12 +534,14 @@ export class Run implements Running {
     const { leaseMs } = this.ports.limits;
     const leaseUntil = this.ports.timers.now() + leaseMs;
     const entries = withdrawn.map((entry) => ({ entry }));
+    this.#ending = true;
     const result = await this.#commit(
       entries,
       { do: "end", ...(this.#goesOn() && { claim: { leaseMs } }) },
       (view) => ended(view, ending),
       ending.state,
     );
+    this.#ending = false;
     if (result?.kind === "committed") return this.#finished({ kind: "ended", next: result.next, leaseUntil });
     if (!this.#over) this.pump();
   }
@@ -629,6 +633,7 @@ export class Run implements Running {
 
   /** What does not heed its signal does not keep its place for ever. */
   #outOfGrace(): void {
+    if (this.#ending) return;
     const { taskIds, log } = this.ports;
     const fields = { agent: this.agent.id, task: taskIds.encode(this.#record) };
     log.warn(fields, "The function of a turn that was taken from it still runs; it is waited for no longer.");
@@ -637,6 +642,9 @@ export class Run implements Running {
 
   #drained(): void {
     if (this.#over || this.#effects.running > 0) return;
+    // What comes of the end says what this run was. Its lease is gone when the end is on disk, and what it ends with is the claim of
+    // the next turn: a run that was over by then would lose that.
+    if (this.#ending) return;
     // Its `finally` still runs.
     if (this.#cancelled && this.#invoked && !this.#dropped && this.#result === undefined) return;
     if (this.#cancelled || this.#lost) this.#finished({ kind: "lost" });
