@@ -301,7 +301,7 @@ describe("a heart-beat while the end of a turn is being written (E18)", () => {
   for (const store of ["memory", "sqlite"] as const) {
     test(`takes nothing from the next turn of the context: it runs (${store})`, async () => {
       await using stage = new Stage({ store, limits: { leaseMs: 300 } });
-      const gate = Promise.withResolvers<void>();
+      const gate = Promise.withResolvers<boolean>();
       await using node = await stage.start(
         agent(async (turn) => {
           if (turn.text === "first") await gate.promise;
@@ -309,20 +309,23 @@ describe("a heart-beat while the end of a turn is being written (E18)", () => {
         }),
       );
       // The end is on disk, the next turn claimed, and nobody has been told yet: the lease that the run had is gone.
+      let ending = false;
       let beats = 0;
-      let ends = 0;
+      const beaten = Promise.withResolvers<boolean>();
       node.faulty.faults = {
-        before: ({ name }) => void (name === "renew" && beats++),
+        before: ({ name }) => {
+          if (ending && name === "renew" && ++beats === 2) beaten.resolve(true);
+        },
         after: async ({ commit }) => {
-          if (commit?.then?.do !== "end" || ends++ > 0) return;
-          const before = beats;
-          while (beats < before + 2) await setTimeout(5);
+          if (commit?.then?.do !== "end" || ending) return;
+          ending = true;
+          await beaten.promise;
           await settle();
         },
       };
       const first = await node.send("first", { contextId: "one" });
       const second = await node.send("second", { contextId: "one" });
-      gate.resolve();
+      gate.resolve(true);
       assert.equal(output(await node.ended(first)), "first");
       assert.equal(output(await node.ended(second)), "second");
       assert.equal((await node.load(second)).deaths, 0);
