@@ -13,6 +13,8 @@ export interface BenchOptions {
 }
 
 const benchmarks: Readonly<Record<string, () => Promise<{ run(options: BenchOptions): Promise<void> }>>> = {
+  get: () => import("./get.ts"),
+  list: () => import("./list.ts"),
   parked: () => import("./parked.ts"),
   progress: () => import("./progress.ts"),
   send: () => import("./send.ts"),

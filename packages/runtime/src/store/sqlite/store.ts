@@ -16,6 +16,7 @@ import type {
   Erased,
   Forget,
   Forgotten,
+  KeyRecord,
   KeyStore,
   MessageKey,
   Store,
@@ -48,6 +49,8 @@ const all = { room: Number.MAX_SAFE_INTEGER, most: Number.MAX_SAFE_INTEGER, runn
 /** What is looked through whole at each start. */
 const checkedBytes = 1024 ** 3;
 
+const keysKept = 1000;
+
 /** Turns that are erased in one go, and entries of their journals. */
 const erasedAtOnce = 200;
 
@@ -74,6 +77,8 @@ class SqliteStore implements Store {
   readonly #node = randomUUID();
   readonly #file: string;
   readonly #hasRoom: () => boolean;
+  /** Keys that callers have come with, by hash: nobody but this process can revoke one. */
+  readonly #knownKeys = new Map<string, KeyRecord>();
   #closed: Promise<void> | undefined;
   readonly readsAreCurrent = true;
   readonly now: () => number;
@@ -93,8 +98,21 @@ class SqliteStore implements Store {
         return reader.keys().find(({ id }) => id === String(key))!;
       },
       list: async () => reader.keys(),
-      revoke: async (id) => /^\d{1,15}$/.test(id) && thread.run("revokeKey", { key: Number(id), now: this.now() }),
-      find: async (keyHash) => reader.key(keyHash),
+      revoke: async (id) => {
+        if (!/^\d{1,15}$/.test(id)) return false;
+        const revoked = await thread.run("revokeKey", { key: Number(id), now: this.now() });
+        this.#knownKeys.clear();
+        return revoked;
+      },
+      find: async (keyHash) => {
+        let key = this.#knownKeys.get(keyHash);
+        if (key !== undefined) return key;
+        key = reader.key(keyHash);
+        if (key === undefined) return undefined;
+        if (this.#knownKeys.size >= keysKept) this.#knownKeys.clear();
+        this.#knownKeys.set(keyHash, key);
+        return key;
+      },
     };
   }
 
@@ -257,6 +275,7 @@ class SqliteStore implements Store {
     for (let turns = 0; ;) {
       const step = await this.#thread.run("erase", { ...args, limit: erasedAtOnce, now: this.now() });
       turns += step.turns;
+      this.#knownKeys.clear();
       if (step.kind === "running") return { kind: "running", turns };
       if (step.kind === "unknown" && turns === 0) return { kind: "unknown" };
       if (step.kind === "unknown" || !step.more) return { kind: "erased", turns };
