@@ -56,16 +56,17 @@ export const ROOMS: readonly Room[] = [
     types: ["runtime/turn"],
     sql: true,
   },
+  { name: "runtime/dial", at: ["packages/runtime/src/dial"], imports: ["node:*", "undici", "ipaddr.js"] },
   {
     name: "runtime/push",
     at: ["packages/runtime/src/push"],
-    imports: [PROTOCOL, "runtime ports", "node:*", "standardwebhooks", "undici", "ipaddr.js"],
+    imports: [PROTOCOL, "runtime ports", "runtime/dial", "node:*", "standardwebhooks"],
     types: ["runtime/turn"],
   },
   {
     name: "runtime/files",
     at: ["packages/runtime/src/files"],
-    imports: [PROTOCOL, "runtime ports", "node:*", "undici", "ipaddr.js"],
+    imports: [PROTOCOL, "runtime ports", "runtime/dial", "node:*"],
     types: ["runtime/turn"],
   },
   {
@@ -84,6 +85,7 @@ export const ROOMS: readonly Room[] = [
       "runtime ports",
       "runtime/push",
       "runtime/files",
+      "runtime/dial",
       "runtime/access",
       "node:*",
       "hono",
