@@ -122,6 +122,8 @@ export interface Store extends AsyncDisposable {
 
   readonly keys: KeyStore;
 
+  readonly sessions: SessionStore;
+
   /** A key that the Runtime made for itself (task ids, …), made with `make` at the first call ever. */
   secret(name: string, make: () => Uint8Array): Promise<Uint8Array>;
 
@@ -322,4 +324,23 @@ export interface KeyRecord {
   readonly holder: KeyHolder;
   readonly createdAt: number;
   readonly revokedAt: number | undefined;
+}
+
+/** Browsers that are signed in. What a session may do is sealed: the store can end it, and cannot use it. */
+export interface SessionStore {
+  /** Also takes out some of those that are over, so that they do not pile up. */
+  add(session: Session): Promise<void>;
+  /** One that is not over. */
+  find(hash: string): Promise<Session | undefined>;
+  /** False when there is none. */
+  remove(hash: string): Promise<boolean>;
+}
+
+export interface Session {
+  /** Of the token that the browser has. */
+  readonly hash: string;
+  /** What only that token opens. */
+  readonly sealed: Uint8Array;
+  /** In milliseconds since 1970. */
+  readonly expiresAt: number;
 }

@@ -7,7 +7,7 @@
  */
 import { StoreError } from "../errors.ts";
 import type { Signal } from "../signal.ts";
-import type { KeyHolder, KeyRecord, Store } from "../store.ts";
+import type { KeyHolder, KeyRecord, Session, Store } from "../store.ts";
 import { countsOf, earlierOf, pageOf, troubledOf, unfinishedOf } from "./lists.ts";
 import { copy, Memory } from "./memory.ts";
 
@@ -27,7 +27,7 @@ export interface MemoryHome {
 
 export function createMemoryHome(): MemoryHome {
   const memory = new Memory();
-  const shelf: Shelf = { keys: [], secrets: new Map() };
+  const shelf: Shelf = { keys: [], sessions: new Map(), secrets: new Map() };
   let nodes = 0;
   return {
     open: (options) => openStore({ memory, shelf, node: `node-${++nodes}`, ...options }),
@@ -37,6 +37,7 @@ export function createMemoryHome(): MemoryHome {
 
 interface Shelf {
   keys: { readonly hash: string; record: KeyRecord }[];
+  readonly sessions: Map<string, Session>;
   readonly secrets: Map<string, Uint8Array>;
 }
 
@@ -144,6 +145,25 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
       },
       find: async (hash) =>
         structuredClone(shelf.keys.find((key) => key.hash === hash && key.record.revokedAt === undefined)?.record),
+    },
+
+    sessions: {
+      add(session) {
+        const at = now();
+        const owned = structuredClone(session);
+        return write(() => {
+          for (const [hash, { expiresAt }] of shelf.sessions) if (expiresAt <= at) shelf.sessions.delete(hash);
+          if (shelf.sessions.has(owned.hash)) {
+            throw new StoreError("store.failed", "A write failed: there is a session with this hash.");
+          }
+          shelf.sessions.set(owned.hash, owned);
+        });
+      },
+      async find(hash) {
+        const session = shelf.sessions.get(hash);
+        return session !== undefined && session.expiresAt > now() ? structuredClone(session) : undefined;
+      },
+      remove: (hash) => write(() => shelf.sessions.delete(hash)),
     },
 
     async secret(name, make) {

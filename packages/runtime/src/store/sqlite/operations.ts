@@ -118,6 +118,10 @@ const sql = {
 
   addKey: "INSERT INTO api_keys (hash, role, subject, created_at) VALUES (?, ?, ?, ?)",
   revokeKey: "UPDATE api_keys SET revoked_at = ? WHERE key = ? AND revoked_at IS NULL",
+  dropSessions: `
+    DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE expires_at <= ? ORDER BY expires_at LIMIT 100)`,
+  addSession: "INSERT INTO sessions (hash, sealed, expires_at) VALUES (?, ?, ?)",
+  removeSession: "DELETE FROM sessions WHERE hash = ?",
   addSecret: "INSERT INTO secrets (name, value, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
   findSecret: "SELECT value FROM secrets WHERE name = ?",
   findCounter: "SELECT value FROM counters WHERE name = ?",
@@ -361,6 +365,15 @@ export class Operations {
 
   revokeKey(args: { key: number; now: number }): boolean {
     return this.#sql.revokeKey.run(args.now, args.key).changes > 0;
+  }
+
+  addSession(args: { hash: string; sealed: Uint8Array; expiresAt: number; now: number }): void {
+    this.#sql.dropSessions.run(args.now);
+    this.#sql.addSession.run(args.hash, args.sealed, args.expiresAt);
+  }
+
+  removeSession(args: { hash: string }): boolean {
+    return this.#sql.removeSession.run(args.hash).changes > 0;
   }
 
   secret(args: { name: string; value: Uint8Array; now: number }): Uint8Array {

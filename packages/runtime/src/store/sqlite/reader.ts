@@ -6,7 +6,15 @@ import type { TaskState, TurnState } from "@nylorun/protocol";
 
 import type { Entry } from "../../turn/journal.ts";
 import type { StoredMessage, TurnKey, TurnRecord, TurnView } from "../../turn/record.ts";
-import type { KeyRecord, StoreFigures, TurnPage, TurnQuery, UnfinishedPage, UnfinishedQuery } from "../store.ts";
+import type {
+  KeyRecord,
+  Session,
+  StoreFigures,
+  TurnPage,
+  TurnQuery,
+  UnfinishedPage,
+  UnfinishedQuery,
+} from "../store.ts";
 import { Counts } from "./counts.ts";
 import { suspectSql } from "./statements.ts";
 import { BEGUN_STATUS_NUMBERS, ENDED_STATUS_NUMBERS, STATUS_NUMBERS, statusNumber } from "./status.ts";
@@ -201,6 +209,13 @@ export class Reader {
   key(hash: string): KeyRecord | undefined {
     const row = this.#sql("SELECT * FROM api_keys WHERE hash = ? AND revoked_at IS NULL").get(hash);
     return row && keyOf(row as unknown as KeyRow);
+  }
+
+  session(hash: string, now: number): Session | undefined {
+    const row = this.#sql("SELECT sealed, expires_at FROM sessions WHERE hash = ? AND expires_at > ?").get(hash, now);
+    if (row === undefined) return undefined;
+    const { sealed, expires_at: expiresAt } = row as unknown as { sealed: Uint8Array; expires_at: number };
+    return { hash, sealed, expiresAt };
   }
 
   secret(name: string): Uint8Array | undefined {

@@ -19,6 +19,7 @@ import type {
   KeyRecord,
   KeyStore,
   MessageKey,
+  SessionStore,
   Store,
   StoreFigures,
   UnfinishedQuery,
@@ -83,6 +84,7 @@ class SqliteStore implements Store {
   readonly readsAreCurrent = true;
   readonly now: () => number;
   readonly keys: KeyStore;
+  readonly sessions: SessionStore;
 
   constructor(thread: WriterThread, reader: Reader, options: SqliteStoreOptions) {
     this.#thread = thread;
@@ -113,6 +115,11 @@ class SqliteStore implements Store {
         this.#knownKeys.set(keyHash, key);
         return key;
       },
+    };
+    this.sessions = {
+      add: (session) => thread.run("addSession", { ...session, now: this.now() }),
+      find: async (tokenHash) => reader.session(tokenHash, this.now()),
+      remove: (tokenHash) => thread.run("removeSession", { hash: tokenHash }),
     };
   }
 

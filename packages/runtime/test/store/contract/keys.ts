@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { StoreError } from "../../../src/store/errors.ts";
+import type { Session } from "../../../src/store/store.ts";
 import { dawn, Place } from "../place.ts";
 import type { Open } from "../place.ts";
 
@@ -40,6 +41,45 @@ export function keyContract(open: Open): void {
       const adding = keys.add({ hash: "h-1", holder: { role: "operator" } });
       await assert.rejects(adding, (error) => error instanceof StoreError && error.code === "store.failed");
       assert.equal((await keys.find("h-1"))?.holder.role, "subject");
+    });
+  });
+
+  describe("sessions of browsers", () => {
+    const session = (hash: string, ms: number) => ({
+      hash,
+      sealed: new Uint8Array([1, 2, 3, hash.length]),
+      expiresAt: dawn + ms,
+    });
+    const plain = (found: Session | undefined) => found && { ...found, sealed: new Uint8Array(found.sealed) };
+
+    it("are found until they are over or removed, in the next process too", async () => {
+      await using place = await Place.open(open);
+      await place.store.sessions.add(session("s-1", 1_000));
+      await place.store.sessions.add(session("s-22", 2_000));
+      assert.deepEqual(plain(await place.store.sessions.find("s-1")), session("s-1", 1_000));
+      assert.equal(await place.store.sessions.find("s-3"), undefined);
+      await place.reopen();
+      assert.deepEqual(plain(await place.store.sessions.find("s-22")), session("s-22", 2_000));
+      place.now = dawn + 1_000;
+      assert.equal(await place.store.sessions.find("s-1"), undefined, "it is over");
+      assert.deepEqual(plain(await place.store.sessions.find("s-22")), session("s-22", 2_000));
+      assert.equal(await place.store.sessions.remove("s-22"), true);
+      assert.equal(await place.store.sessions.remove("s-22"), false);
+      assert.equal(await place.store.sessions.find("s-22"), undefined);
+    });
+
+    it("have one token each, and those that are over make room", async () => {
+      await using place = await Place.open(open);
+      await place.store.sessions.add(session("s-1", 1_000));
+      const adding = place.store.sessions.add(session("s-1", 9_000));
+      await assert.rejects(adding, (error) => error instanceof StoreError && error.code === "store.failed");
+      assert.equal((await place.store.sessions.find("s-1"))?.expiresAt, dawn + 1_000);
+      place.now = dawn + 5_000;
+      await place.store.sessions.add(session("s-2", 9_000));
+      // The clock goes back only in here: what was over is not there any more.
+      place.now = dawn;
+      assert.equal(await place.store.sessions.find("s-1"), undefined);
+      assert.deepEqual(plain(await place.store.sessions.find("s-2")), session("s-2", 9_000));
     });
   });
 

@@ -140,6 +140,14 @@ CREATE TABLE api_keys (
   revoked_at INTEGER
 );
 
+-- Browsers that are signed in: a hash of what the browser has, and what only that opens.
+CREATE TABLE sessions (
+  hash TEXT PRIMARY KEY,
+  sealed BLOB NOT NULL,
+  expires_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX sessions_over ON sessions (expires_at);
+
 -- What the Runtime makes for itself: the key of task ids, …
 CREATE TABLE secrets (
   name TEXT PRIMARY KEY,
