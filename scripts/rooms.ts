@@ -31,7 +31,9 @@ export const ROOMS: readonly Room[] = [
   },
   {
     name: "runtime ports",
-    at: ["store/store", "store/signal", "store/errors", "files/blob"].map((port) => `packages/runtime/src/${port}`),
+    at: ["store/store", "store/files", "store/signal", "store/errors", "files/blob"].map(
+      (port) => `packages/runtime/src/${port}`,
+    ),
     imports: [],
     types: [PROTOCOL, "runtime/turn"],
   },

@@ -8,12 +8,13 @@ import type { TaskState, TurnState } from "@nylorun/protocol";
 
 import type { Entry } from "../turn/journal.ts";
 import type { Claim, StoredMessage, TurnKey, TurnRecord, TurnView } from "../turn/record.ts";
+import type { FileStore, Output } from "./files.ts";
 
 /** What one subject may have. Nothing of it is taken from others: a subject that reaches a limit is told so. */
 export interface SubjectLimits {
   /** Turns that have not begun: they wait for an earlier turn of their context, or for a node. */
   readonly queued: number;
-  /** Of messages, views and journals. */
+  /** Of messages, views, journals and files. */
   readonly bytes: number;
 }
 
@@ -121,6 +122,7 @@ export interface Store extends AsyncDisposable {
   readonly backup: ((file: string) => Promise<void>) | undefined;
 
   readonly keys: KeyStore;
+  readonly files: FileStore;
 
   readonly sessions: SessionStore;
 
@@ -193,6 +195,8 @@ export interface Commit {
   readonly from?: readonly TurnState[];
   readonly entries?: readonly Entry[];
   readonly view?: TurnView;
+  /** Versions of outputs that are new in this view. */
+  readonly outputs?: readonly Output[];
   readonly state?: TurnState;
   /** What the status says has changed, though the state has not. */
   readonly statusChanged?: boolean;
@@ -299,6 +303,8 @@ export interface StoreFigures {
   /** What everything takes, and how much of that is free to be used again. Undefined where the store does not know. */
   readonly bytes: number | undefined;
   readonly freeBytes: number | undefined;
+  /** What the blobs take. */
+  readonly fileBytes: number;
 }
 
 /** API keys: only hashes are kept. */

@@ -8,6 +8,7 @@ import { acceptContract } from "./contract/accept.ts";
 import { claimContract } from "./contract/claim.ts";
 import { commitContract } from "./contract/commit.ts";
 import { crowdContract } from "./contract/crowd.ts";
+import { fileContract } from "./contract/files.ts";
 import { forgettingContract } from "./contract/forgetting.ts";
 import { keyContract } from "./contract/keys.ts";
 import { listContract } from "./contract/lists.ts";
@@ -41,6 +42,7 @@ export function storeContract(name: string, open: Open, { runs: given, turns }: 
     sequenceContract(open, runs);
     shareContract(open);
     forgettingContract(open);
+    fileContract(open);
     totalContract(open, { runs: Math.ceil(runs / 100), turns });
   });
 }

@@ -6,6 +6,7 @@ import { taskStateOf } from "@nylorun/protocol";
 
 import type { Entry } from "../../turn/journal.ts";
 import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
+import type { Held, Hold } from "../files.ts";
 import { hasShare, suspectDeaths } from "../store.ts";
 import type {
   Accept,
@@ -22,6 +23,7 @@ import type {
   Store,
   SubjectLimits,
 } from "../store.ts";
+import { Holdings } from "./holdings.ts";
 import { isEnded, isTroubled } from "./lists.ts";
 
 /** Who asks, and when. */
@@ -53,6 +55,7 @@ interface Turn {
 }
 
 export class Memory {
+  readonly holdings = new Holdings();
   readonly #contexts = new Map<number, Context>();
   readonly #named = new Map<string, Context>();
   readonly #turns = new Map<number, Turn>();
@@ -201,6 +204,8 @@ export class Memory {
       view,
       deaths: change.forgive ? 0 : record.deaths,
     };
+    this.holdings.output(record, change.outputs ?? []);
+    if (isEnded(state) && !isEnded(record.state)) this.holdings.ended(record, now);
     if (message) this.#remember(message, record, now);
     const { next, due } = this.#then(context, change, { node, now });
     return [{ kind: "committed", length: journal.length, next }, due];
@@ -279,9 +284,16 @@ export class Memory {
     return { ready: since.length, readySince: since.length === 0 ? undefined : Math.min(...since) };
   }
 
+  hold(hold: Hold, now: number): Held {
+    const turn = this.#find(hold.key);
+    if (turn === undefined || isEnded(turn.record.state)) return { kind: "ended" };
+    return this.holdings.hold(hold, { now, stored: this.#bytesOf(turn.record.subject) });
+  }
+
   #drop({ record }: Turn, now: number): void {
     const context = this.#contexts.get(record.context)!;
     this.#turns.delete(record.turn);
+    this.holdings.dropped(record, now);
     context.queue = context.queue.filter((turn) => turn !== record.turn);
     if (context.active === record.turn) this.#startNext(context, now);
     if (
@@ -290,6 +302,7 @@ export class Memory {
     )
       return;
     this.#contexts.delete(context.context);
+    this.holdings.contextDropped(context.context);
     this.#named.delete(nameOf(context, context.name));
   }
 
@@ -306,16 +319,23 @@ export class Memory {
 
   #full({ key, message }: Accept, limits: SubjectLimits): "subjectQueueFull" | "subjectFull" | undefined {
     let queued = 0;
-    let bytes = sizeOf(message);
     for (const { active, queue, runner, dueAt, subject } of this.#contexts.values()) {
       if (subject !== key.subject) continue;
       const isReady = active !== undefined && runner === undefined && dueAt !== undefined;
       queued += queue.length + (isReady && this.#turns.get(active)!.record.state === "running" ? 1 : 0);
     }
     if (queued >= limits.queued) return "subjectQueueFull";
-    for (const { record, journal } of this.#turns.values())
-      if (record.subject === key.subject) bytes += sizeOf(record.message) + sizeOf(record.view) + sizeOf(journal);
-    return bytes > limits.bytes ? "subjectFull" : undefined;
+    return this.#bytesOf(key.subject) + sizeOf(message) > limits.bytes ? "subjectFull" : undefined;
+  }
+
+  /** What is stored of a subject. */
+  #bytesOf(subject: string): number {
+    let bytes = 0;
+    for (const { record, journal } of this.#turns.values()) {
+      if (record.subject !== subject) continue;
+      bytes += sizeOf(record.message) + sizeOf(record.view) + sizeOf(journal) + this.holdings.bytesOf(record);
+    }
+    return bytes;
   }
 
   #then(

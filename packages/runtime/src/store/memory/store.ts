@@ -125,6 +125,7 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
       ...memory.ready(),
       bytes: undefined,
       freeBytes: undefined,
+      fileBytes: memory.holdings.bytes,
     }),
     check: async () => [],
     backup: undefined,
@@ -164,6 +165,20 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
         return session !== undefined && session.expiresAt > now() ? structuredClone(session) : undefined;
       },
       remove: (hash) => write(() => shelf.sessions.delete(hash)),
+    },
+
+    files: {
+      hold(hold) {
+        const at = now();
+        return write(() => memory.hold(hold, at));
+      },
+      find: async (key, sha256) => memory.holdings.find(key, sha256),
+      lastVersion: async (context, path) => memory.holdings.lastVersion(context, path),
+      condemn(limit) {
+        const at = now();
+        return write(() => memory.holdings.condemn(limit, at));
+      },
+      gone: (blobs) => write(() => memory.holdings.gone(blobs)),
     },
 
     async secret(name, make) {

@@ -6,6 +6,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import type { TurnState } from "@nylorun/protocol";
 
+import type { Holdings } from "./holdings.ts";
 import type { ContextRow, Schedule } from "./schedule.ts";
 import { prepare, terminal } from "./statements.ts";
 import { statusOf } from "./status.ts";
@@ -93,15 +94,24 @@ const sql = {
   secureOff: "PRAGMA secure_delete = FAST",
 } as const;
 
+/** What else the rows that go are part of. */
+export interface Ledgers {
+  readonly tallies: Tallies;
+  readonly schedule: Schedule;
+  readonly holdings: Holdings;
+}
+
 export class Eraser {
   readonly #sql: Record<keyof typeof sql, StatementSync>;
   readonly #tallies: Tallies;
   readonly #schedule: Schedule;
+  readonly #holdings: Holdings;
 
-  constructor(database: DatabaseSync, tallies: Tallies, schedule: Schedule) {
+  constructor(database: DatabaseSync, { tallies, schedule, holdings }: Ledgers) {
     this.#sql = prepare(database, sql);
     this.#tallies = tallies;
     this.#schedule = schedule;
+    this.#holdings = holdings;
   }
 
   forget(args: ForgetArgs): ForgetResult {
@@ -234,7 +244,8 @@ export class Eraser {
   /**
    * A turn that does not run is no more; with the last one its context goes as well.
    *
-   * @param step So many entries of its journal go at once: when it has more, the turn is still there, and it is to be done again.
+   * @param step So many entries of its journal, and so many of its files, go at once: when it has more, the turn is still there, and
+   *   it is to be done again.
    */
   #dropTurn(row: TurnRow, { limit, now }: Step): { readonly freed: number; readonly isAll: boolean } {
     const { turn, context, subject, status } = row;
@@ -244,19 +255,20 @@ export class Eraser {
       this.#sql.dropEntry.run(entry);
       freed += bytes;
     }
-    if (entries.length === limit) {
-      this.#tallies.add(subject, { bytes: -freed });
+    const held = this.#holdings.dropped(turn, limit, now);
+    if (entries.length === limit || held.count === limit) {
+      this.#tallies.add(subject, { bytes: -freed - held.bytes });
       return { freed, isAll: false };
     }
     this.#sql.dropConfigs.run(turn);
     this.#sql.dropDeliveries.run(turn);
     this.#sql.dropTurn.run(turn);
     freed += row.bytes;
-    this.#tallies.add(subject, { bytes: -freed });
+    this.#tallies.add(subject, { bytes: -freed - held.bytes });
     this.#tallies.tally(row.scope, status, -1);
     if (row.active === turn) this.#schedule.goOn(row, now);
     else if (row.state === "queued") this.#schedule.unqueue(row);
-    this.#sql.dropIdle.run(context);
+    if (this.#sql.dropIdle.run(context).changes > 0) this.#holdings.contextDropped(context);
     return { freed, isAll: true };
   }
 }

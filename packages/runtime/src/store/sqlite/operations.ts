@@ -6,9 +6,12 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import type { TurnState, WaitKind } from "@nylorun/protocol";
 
+import type { Blob, Held, Output } from "../files.ts";
 import type { Share, SubjectLimits } from "../store.ts";
 import { Eraser } from "./eraser.ts";
 import type { EraseArgs, EraseResult, ForgetArgs, ForgetResult } from "./eraser.ts";
+import { Holdings } from "./holdings.ts";
+import type { HoldArgs } from "./holdings.ts";
 import { Schedule } from "./schedule.ts";
 import type { ClaimRow, ContextRow } from "./schedule.ts";
 import { prepare, terminal } from "./statements.ts";
@@ -62,6 +65,7 @@ export interface CommitArgs {
   readonly from: readonly TurnState[] | null;
   readonly entries: readonly { readonly kind: string; readonly body: string }[] | null;
   readonly view: string | null;
+  readonly outputs: readonly Output[] | null;
   /** 1 when the turn needs an operator; null: as before. */
   readonly troubled: number | null;
   /** The view's own. */
@@ -138,6 +142,7 @@ export class Operations {
   readonly #sql: Record<keyof typeof sql, StatementSync>;
   readonly #tallies: Tallies;
   readonly #schedule: Schedule;
+  readonly #holdings: Holdings;
   readonly #eraser: Eraser;
   readonly #scopes = new Map<string, ScopeRow>();
   readonly #next: Record<"context" | "turn", number>;
@@ -147,7 +152,12 @@ export class Operations {
     this.#sql = prepare(database, sql);
     this.#tallies = new Tallies(database);
     this.#schedule = new Schedule(database, this.#tallies);
-    this.#eraser = new Eraser(database, this.#tallies, this.#schedule);
+    this.#holdings = new Holdings(database, this.#tallies);
+    this.#eraser = new Eraser(database, {
+      tallies: this.#tallies,
+      schedule: this.#schedule,
+      holdings: this.#holdings,
+    });
     this.#reserved = { context: this.#counter("context"), turn: this.#counter("turn") };
     this.#next = { context: this.#reserved.context + 1, turn: this.#reserved.turn + 1 };
   }
@@ -292,6 +302,8 @@ export class Operations {
       args.forgive ? 0 : row.deaths,
       turn,
     );
+    if (args.outputs !== null) this.#holdings.output(context, turn, args.outputs);
+    if (terminal.has(state) && !terminal.has(row.state)) bytes -= this.#holdings.ended(turn, now).bytes;
     this.#tallies.add(row.subject, { bytes });
     if (status !== row.status) {
       this.#tallies.tally(row.scope, row.status, -1);
@@ -357,6 +369,18 @@ export class Operations {
   erase(args: EraseArgs): EraseResult {
     this.#scopes.clear();
     return this.#eraser.erase(args);
+  }
+
+  hold(args: HoldArgs): Held {
+    return this.#holdings.hold(args);
+  }
+
+  condemn(args: { limit: number; now: number }): Blob[] {
+    return this.#holdings.condemn(args);
+  }
+
+  gone(args: { blobs: readonly number[] }): void {
+    this.#holdings.gone(args);
   }
 
   addKey(args: { hash: string; role: string; subject: string | null; now: number }): number {

@@ -6,6 +6,7 @@ import type { TaskState, TurnState } from "@nylorun/protocol";
 
 import type { Entry } from "../../turn/journal.ts";
 import type { StoredMessage, TurnKey, TurnRecord, TurnView } from "../../turn/record.ts";
+import type { Blob } from "../files.ts";
 import type {
   KeyRecord,
   Session,
@@ -197,7 +198,25 @@ export class Reader {
       readySince: (ready["since"] as number | null) ?? undefined,
       bytes: pragma("page_count") * pageBytes,
       freeBytes: pragma("freelist_count") * pageBytes,
+      fileBytes: this.#sql("SELECT value FROM counters WHERE name = 'fileBytes'").get()!["value"] as number,
     };
+  }
+
+  blob({ context, turn }: TurnKey, sha256: string): Blob | undefined {
+    const row = this.#sql(`
+      SELECT blob, sha256, size FROM blobs
+      WHERE sha256 = ? AND condemned = 0
+        AND EXISTS (SELECT 1 FROM holds WHERE holds.blob = blobs.blob AND turn = ? AND context = ?)`).get(
+      sha256,
+      turn,
+      context,
+    );
+    return row && ({ ...row } as unknown as Blob);
+  }
+
+  lastVersion(context: number, path: string): number {
+    const row = this.#sql("SELECT version FROM outputs WHERE context = ? AND path = ?").get(context, path);
+    return (row?.["version"] as number | undefined) ?? 0;
   }
 
   keys(): KeyRecord[] {

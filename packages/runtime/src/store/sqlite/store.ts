@@ -6,6 +6,7 @@ import { hash, randomUUID } from "node:crypto";
 
 import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
 import { StoreError } from "../errors.ts";
+import type { FileStore } from "../files.ts";
 import type { Signal } from "../signal.ts";
 import type {
   Accept,
@@ -85,6 +86,7 @@ class SqliteStore implements Store {
   readonly now: () => number;
   readonly keys: KeyStore;
   readonly sessions: SessionStore;
+  readonly files: FileStore;
 
   constructor(thread: WriterThread, reader: Reader, options: SqliteStoreOptions) {
     this.#thread = thread;
@@ -120,6 +122,13 @@ class SqliteStore implements Store {
       add: (session) => thread.run("addSession", { ...session, now: this.now() }),
       find: async (tokenHash) => reader.session(tokenHash, this.now()),
       remove: (tokenHash) => thread.run("removeSession", { hash: tokenHash }),
+    };
+    this.files = {
+      hold: ({ key: { context, turn }, ...hold }) => thread.run("hold", { context, turn, ...hold, now: this.now() }),
+      find: async (key, sha256) => reader.blob(key, sha256),
+      lastVersion: async (context, path) => reader.lastVersion(context, path),
+      condemn: (limit) => thread.run("condemn", { limit, now: this.now() }),
+      gone: (blobs) => thread.run("gone", { blobs }),
     };
   }
 
@@ -208,6 +217,7 @@ class SqliteStore implements Store {
       from: change.from ?? null,
       entries: change.entries?.map((entry) => ({ kind: entry.kind, body: JSON.stringify(entry) })) ?? null,
       view: change.view === undefined ? null : JSON.stringify(change.view),
+      outputs: change.outputs ?? null,
       waitsFor: change.view?.waitsFor ?? null,
       troubled:
         change.view === undefined ? null : Number(change.view.held !== undefined || change.view.lost !== undefined),

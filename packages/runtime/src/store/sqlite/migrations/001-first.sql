@@ -7,7 +7,7 @@ CREATE TABLE subjects (
   name TEXT NOT NULL UNIQUE,
   queued INTEGER NOT NULL DEFAULT 0, -- turns that wait for an earlier one of their context
   ready INTEGER NOT NULL DEFAULT 0, -- contexts that wait for a node
-  bytes INTEGER NOT NULL DEFAULT 0, -- of messages, views and journals
+  bytes INTEGER NOT NULL DEFAULT 0, -- of messages, views, journals and files
   place INTEGER -- in the line of subjects with contexts that are ready: each is served in its turn
 );
 CREATE INDEX subjects_line ON subjects (place) WHERE place IS NOT NULL;
@@ -104,6 +104,38 @@ CREATE TABLE messages (
 CREATE INDEX messages_digest ON messages (digest);
 CREATE INDEX messages_forget ON messages (forget_at);
 
+-- Bytes that are kept outside, once for all who need them, under hash and number: a blob that is being removed is never the one that
+-- somebody puts there anew.
+CREATE TABLE blobs (
+  blob INTEGER PRIMARY KEY AUTOINCREMENT,
+  sha256 TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  free_at INTEGER, -- nobody needs it: from when on it may go
+  condemned INTEGER NOT NULL DEFAULT 0 -- 1: it is being removed
+);
+CREATE UNIQUE INDEX blobs_live ON blobs (sha256) WHERE condemned = 0;
+CREATE INDEX blobs_free ON blobs (free_at) WHERE free_at IS NOT NULL;
+
+-- Which entry of which turn needs them.
+CREATE TABLE holds (
+  context INTEGER NOT NULL,
+  turn INTEGER NOT NULL,
+  seq INTEGER NOT NULL, -- of the entry
+  blob INTEGER NOT NULL REFERENCES blobs,
+  kept INTEGER NOT NULL DEFAULT 0, -- 1: as an output, for as long as the turn is there
+  PRIMARY KEY (turn, seq, blob)
+) WITHOUT ROWID;
+CREATE INDEX holds_blob ON holds (blob);
+
+-- The last version of each output of a context.
+CREATE TABLE outputs (
+  context INTEGER NOT NULL,
+  path TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (context, path)
+) WITHOUT ROWID;
+
 CREATE TABLE push_configs (
   context INTEGER NOT NULL,
   turn INTEGER NOT NULL,
@@ -155,9 +187,9 @@ CREATE TABLE secrets (
   created_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Up to where keys of contexts and turns may have been given out. Never lowered: a key is not used twice.
+-- Up to where keys of contexts and turns may have been given out. Never lowered: a key is not used twice. And what all blobs take.
 CREATE TABLE counters (
   name TEXT PRIMARY KEY,
   value INTEGER NOT NULL
 ) WITHOUT ROWID;
-INSERT INTO counters VALUES ('context', 0), ('turn', 0);
+INSERT INTO counters VALUES ('context', 0), ('turn', 0), ('fileBytes', 0);
