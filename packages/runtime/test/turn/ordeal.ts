@@ -309,6 +309,7 @@ class Ordeal implements AsyncDisposable {
     const record = await this.#node.load(this.#turn!);
     const journal = await this.#node.journal(record);
     assert.equal(journal.length, record.length);
+    assert.equal(this.#world.broken.join("; "), "");
     this.#checkJournal(journal, record);
     const final = this.#checkTraces();
     if (record.state === "canceled") return;

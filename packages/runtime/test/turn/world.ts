@@ -2,7 +2,6 @@
  * What is outside of a turn: the things that its effects do, the people that answer it, the operator who looks what happened. It
  * remembers everything, and finds out whatever does not fit.
  */
-import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 
 import { OutcomeUnknown } from "@nylorun/agents";
@@ -37,6 +36,8 @@ export class World {
   readonly done = new Map<string, { readonly of: string; readonly attempt: number }>();
   /** How often an operator allowed another attempt. */
   readonly allowed = new Map<string, number>();
+  /** Promises that were broken in effects. */
+  readonly broken: string[] = [];
   readonly #paths = new Map<string, string>();
   readonly #marks = new Map<string, number>();
 
@@ -58,13 +59,13 @@ export class World {
 
   /** An effect's code. */
   attempt(path: string, plan: EffectPlan, { key, life }: { readonly key: string; readonly life: number }): unknown {
-    assert.equal(this.#paths.get(key) ?? path, path, "two effects have one key");
-    for (const [other, of] of this.#paths) assert.ok(of !== path || other === key, "an effect has two keys");
-    this.#paths.set(key, path);
     const attempt = (this.begun.get(path) ?? 0) + 1;
     this.begun.set(path, attempt);
-    // I4.
-    if (!plan.idempotent) assert.ok(attempt <= 1 + (this.allowed.get(path) ?? 0), `${path} was begun ${attempt} times`);
+    this.#expect((this.#paths.get(key) ?? path) === path, "two effects have one key");
+    for (const [other, of] of this.#paths) this.#expect(of !== path || other === key, "an effect has two keys");
+    this.#paths.set(key, path);
+    const allowed = plan.idempotent ? Infinity : 1 + (this.allowed.get(path) ?? 0);
+    this.#expect(attempt <= allowed, `${path} was begun ${attempt} times (I4)`);
     const finish = () => {
       const value = { of: path, attempt };
       // Whether it was done before the line broke is not known to who called.
@@ -92,6 +93,11 @@ export class World {
       };
       this.pending.add(pending);
     });
+  }
+
+  /** What is thrown in an effect is its outcome, and may well be caught: what may not be is told at the end. */
+  #expect(so: boolean, otherwise: string): void {
+    if (!so) this.broken.push(otherwise);
   }
 
   /** What a process did when it died is never heard of again. */
