@@ -8,6 +8,7 @@ import { checkedProgress, checkedText, checkedUsage } from "./face.ts";
 import { standing } from "./journal.ts";
 import type { Completion, EffectEnded, EffectLost, EffectResult, EffectStarted, Totals } from "./journal.ts";
 import { isOutcomeUnknown, recordedError, resultOf } from "./json.ts";
+import { recordLate } from "./late.ts";
 import type { Entropy } from "./ports.ts";
 import type { OpenWait } from "./record.ts";
 import type { Run } from "./run.ts";
@@ -58,14 +59,14 @@ export class EffectRunner {
   begin(at: number, asked: Asked, isNew: boolean): void {
     this.#asked.set(at, asked);
     if (isNew) return void this.#attempt(at, 1);
-    const { stage } = standing(this.#run.entries, at);
+    const { stage } = standing(this.#run.replay.entries, at);
     // One that may not be repeated was found lost when the run resumed.
     if (stage === "allowed" || (stage === "begun" && this.#mayRepeat(at))) this.#again(at, 0);
   }
 
   /** An operator allows another attempt. */
   retry(at: number): void {
-    if (this.#asked.has(at) && standing(this.#run.entries, at).stage === "allowed") this.#again(at, 0);
+    if (this.#asked.has(at) && standing(this.#run.replay.entries, at).stage === "allowed") this.#again(at, 0);
   }
 
   /** Watches a connection: from its opening, or, when it was open before, with a look at once. */
@@ -96,7 +97,7 @@ export class EffectRunner {
     if (completion.kind === "outcome") {
       const { result } = completion;
       if (!("error" in result)) return settler.resolve(structuredClone(result.value));
-      const { name } = this.#run.entries[completion.of] as EffectStarted;
+      const { name } = this.#run.replay.entries[completion.of] as EffectStarted;
       return settler.reject(new EffectError(name, result.error));
     }
     switch (completion.how) {
@@ -115,11 +116,11 @@ export class EffectRunner {
 
   /** As it was recorded: newer code may say otherwise, of what it has not begun. */
   #mayRepeat(at: number): boolean {
-    return (this.#run.entries[at] as EffectStarted).idempotent === true;
+    return (this.#run.replay.entries[at] as EffectStarted).idempotent === true;
   }
 
   #again(at: number, pauseMs: number): void {
-    const { attempts } = standing(this.#run.entries, at);
+    const { attempts } = standing(this.#run.replay.entries, at);
     if (this.#mayRepeat(at) && (attempts >= attemptLimit || this.#run.timeUp.aborted)) {
       const why = this.#run.timeUp.aborted ? "the turn's time is up" : `it was tried ${attempts} times`;
       const message = `Its outcome is unknown, and ${why}: it is not tried again.`;
@@ -129,28 +130,28 @@ export class EffectRunner {
     this.#run.ports.timers.after(pauseMs, () => {
       this.running--;
       if (this.#run.dropped || this.#run.cancelled) return this.#run.pump();
-      this.#run.write({ kind: "retry", of: at }, () => void this.#attempt(at, attempts + 1));
+      this.#run.writer.write({ kind: "retry", of: at }, () => void this.#attempt(at, attempts + 1));
     });
   }
 
   async #attempt(at: number, attempt: number): Promise<void> {
     const { name, run, options } = this.#asked.get(at)!;
-    const started = this.#run.entries[at] as EffectStarted;
+    const started = this.#run.replay.entries[at] as EffectStarted;
     const { ports } = this.#run;
     const limit = new Limit(this.#run, options.timeoutMs);
     let usage: Totals = {};
     const effect: Effect = {
       key: effectKey(ports.entropy, started.id),
       signal: limit.signal,
-      say: (text) => this.#run.showWords(checkedText(text)),
-      progress: (report) => this.#run.showProgress(checkedProgress(report)),
+      say: (text) => this.#run.snapshots.showWords(checkedText(text)),
+      progress: (report) => this.#run.snapshots.showProgress(checkedProgress(report)),
       usage: (used) => {
         usage = sum(usage, checkedUsage(used));
       },
     };
     this.running++;
     // The last moment at which this node can know that it still may (E7).
-    if (ports.timers.now() >= this.#run.leaseUntil && !(await this.#run.mayAct())) {
+    if (!this.#run.lease.isSure && !(await this.#run.lease.mayAct())) {
       limit.stop();
       this.running--;
       return this.#run.pump();
@@ -186,20 +187,24 @@ export class EffectRunner {
       { effect: name, why, task: ports.taskIds.encode(this.#run.record) },
       "The outcome of an effect is lost.",
     );
-    this.#run.write({ kind: "lost", of: at, at: ports.store.now(), why });
+    this.#run.writer.write({ kind: "lost", of: at, at: ports.store.now(), why });
     this.#run.pump();
   }
 
   #outcome(at: number, attempt: number, result: EffectResult, usage: Totals = {}): void {
     const entry = this.#ended(at, result, usage);
-    if (this.#run.isOurs) this.#run.writeOutcome(entry, attempt);
-    else void this.#run.recordLate(entry, attempt);
+    if (this.#run.isOurs) this.#run.writer.writeOutcome({ entry, attempt });
+    else this.#recordLate(entry, attempt);
     this.#run.pump();
   }
 
   #late(at: number, attempt: number, result: EffectResult, usage: Totals): void {
-    const entry = this.#ended(at, result, usage);
-    void this.#run.recordLate(entry, attempt);
+    this.#recordLate(this.#ended(at, result, usage), attempt);
+  }
+
+  #recordLate(entry: EffectEnded, attempt: number): void {
+    const { ports, record } = this.#run;
+    void recordLate(ports, record, { entry, attempt });
   }
 
   #ended(at: number, result: EffectResult, usage: Totals): EffectEnded {
@@ -231,7 +236,7 @@ export class EffectRunner {
     limit.stop();
     this.running--;
     connection.busy = false;
-    if (connected && this.#run.isOurs) this.#run.endWait(of, { how: "answered", value: true });
+    if (connected && this.#run.isOurs) this.#run.waits.end(of, { how: "answered", value: true });
     this.#run.pump();
   }
 }

@@ -11,7 +11,6 @@ import type {
   WaitOptions,
 } from "@nylorun/agents";
 
-import type { EffectRunner } from "./effect.ts";
 import type { InteractionOpened, Start, Totals } from "./journal.ts";
 import { createPlan } from "./plan.ts";
 import type { Run } from "./run.ts";
@@ -20,8 +19,8 @@ const sayLimit = 4000;
 const nameLimit = 200;
 const stageLimit = 120;
 
-export function createTurn(run: Run, effects: EffectRunner): Turn {
-  const { record, ports } = run;
+export function createTurn(run: Run): Turn {
+  const { record, ports, calls, waits, effects, snapshots } = run;
   const chance = createChance(run);
 
   /** Nothing of `turn` may be called inside an effect (E7). */
@@ -32,13 +31,6 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
       `turn.${name} was called inside an effect. What an effect returns is recorded as one; call it before or after.`,
     );
   };
-  /** A call that needs no answer. False: it is not to have any consequence. */
-  const mark = (start: Start): boolean => {
-    if (run.cancelled) throw new Cancelled("The task was cancelled.");
-    if (run.dropped) return false;
-    run.meet(start);
-    return true;
-  };
   const wait = (start: Start, options: WaitOptions, begin?: (at: number, isNew: boolean) => void): Promise<never> => {
     const { signal } = options;
     if (signal?.aborted) {
@@ -48,9 +40,9 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
     }
     const met = (at: number, isNew: boolean) => {
       begin?.(at, isNew);
-      if (signal !== undefined) run.withdrawWhen(signal, at);
+      if (signal !== undefined) waits.withdrawWhen(signal, at);
     };
-    return run.call(start, met, signal) as Promise<never>;
+    return calls.call(start, met, signal) as Promise<never>;
   };
 
   return {
@@ -64,12 +56,12 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
 
     plan<const Label extends string>(steps: readonly Label[]): Plan<Label> {
       outside("plan()");
-      return createPlan(steps, (now) => run.showPlan(now));
+      return createPlan(steps, (now) => snapshots.showPlan(now));
     },
 
     progress(report) {
       outside("progress()");
-      run.showProgress(checkedProgress(report));
+      snapshots.showProgress(checkedProgress(report));
     },
 
     say(text) {
@@ -77,8 +69,8 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
       if (run.cancelled) throw new Cancelled("The task was cancelled.");
       const words = checkedText(text);
       // It needs no answer, so it may be said at any time; out of step there is nothing to match it with, and it is only shown.
-      if (run.inStep) mark({ kind: "said", id: ports.entropy.id(), text: words });
-      else run.showWords(words);
+      if (run.inStep) calls.mark({ kind: "said", id: ports.entropy.id(), text: words });
+      else snapshots.showWords(words);
     },
 
     effect<Result>(...[name, code, options = {}]: Parameters<Turn["effect"]>): Promise<Result> {
@@ -94,7 +86,9 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
         ...(options.idempotent === true && { idempotent: true }),
         ...keyOf(options),
       };
-      return run.call(start, (at, isNew) => effects.begin(at, { name, run: code, options }, isNew)) as Promise<Result>;
+      return calls.call(start, (at, isNew) =>
+        effects.begin(at, { name, run: code, options }, isNew),
+      ) as Promise<Result>;
     },
 
     ask(question: Question): Promise<never> {
@@ -148,13 +142,13 @@ export function createTurn(run: Run, effects: EffectRunner): Turn {
 
     usage(usage) {
       outside("usage()");
-      mark({ kind: "used", usage: checkedUsage(usage) });
+      calls.mark({ kind: "used", usage: checkedUsage(usage) });
     },
 
     patch(name) {
       outside(`patch(${JSON.stringify(name)})`);
       checkName("patch", name);
-      return run.patched({ kind: "patched", name });
+      return calls.patched({ kind: "patched", name });
     },
   };
 
@@ -196,8 +190,8 @@ function createChance(run: Run) {
         "turn.random() and turn.uuid() were called after awaiting something that is not turn's; call them before, or wrap what you awaited in turn.effect.",
       );
     }
-    if (step !== run.delivered) {
-      step = run.delivered;
+    if (step !== run.replay.delivered) {
+      step = run.replay.delivered;
       calls = 0;
     }
     const { context, turn } = run.record;

@@ -296,19 +296,19 @@ export class Runner {
     const newest = new Map<number, Run>();
     for (const run of this.#runs) {
       const { context } = run.record;
-      if (run.epoch > (newest.get(context)?.epoch ?? 0)) newest.set(context, run);
+      if (run.lease.epoch > (newest.get(context)?.lease.epoch ?? 0)) newest.set(context, run);
     }
     const runs = [...newest.values()];
     if (runs.length === 0) return;
     const asked = timers.now();
     try {
       const lost = await store.renew(
-        runs.map((run) => ({ context: run.record.context, epoch: run.epoch })),
+        runs.map((run) => ({ context: run.record.context, epoch: run.lease.epoch })),
         limits.leaseMs,
       );
       for (const run of runs) {
-        if (lost.includes(run.record.context)) void run.leaseLost();
-        else run.leaseUntil = asked + limits.leaseMs;
+        if (lost.includes(run.record.context)) void run.lease.lost();
+        else run.lease.until = asked + limits.leaseMs;
       }
     } catch (error) {
       log.warn({ error }, "Leases could not be renewed; trying again.");

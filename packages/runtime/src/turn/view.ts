@@ -59,6 +59,11 @@ export function stateOf(view: TurnView): TurnState {
   return view.waits === undefined ? "running" : "waiting";
 }
 
+/** Whether the state is final (I5). */
+export function isEnded({ state }: { readonly state: TurnState }): boolean {
+  return state === "completed" || state === "failed" || state === "rejected" || state === "canceled";
+}
+
 /** The interaction that the caller is shown: the oldest open one, unless an effect's outcome is lost (E10, E13). */
 export function interactionOf(view: TurnView): (InteractionOpened & { readonly of: number }) | undefined {
   if (view.lost !== undefined || view.held !== undefined) return undefined;

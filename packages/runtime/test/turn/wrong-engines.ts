@@ -51,7 +51,7 @@ export const wrongEngines: Readonly<Record<string, readonly Change[]>> = {
       file: "run.ts",
       from: "return this.#step(() => this.#deliver(next.at, next.completion));",
       to: `return this.#step(() => {
-        for (let more: ReturnType<Replay["next"]> = next; more.kind === "deliver"; more = this.#replay.next())
+        for (let more: ReturnType<Replay["next"]> = next; more.kind === "deliver"; more = this.replay.next())
           this.#deliver(more.at, more.completion);
       });`,
     },
@@ -68,8 +68,8 @@ export const wrongEngines: Readonly<Record<string, readonly Change[]>> = {
   "runs an effect before its beginning is on disk (E7)": [
     {
       file: "face.ts",
-      from: "(at, isNew) => effects.begin(at, { name, run: code, options }, isNew)",
-      to: "(at, isNew) => effects.begin(at, { name, run: early ? () => early : code, options }, isNew)",
+      from: "effects.begin(at, { name, run: code, options }, isNew)",
+      to: "effects.begin(at, { name, run: early ? () => early : code, options }, isNew)",
     },
     {
       file: "face.ts",
@@ -86,8 +86,8 @@ export const wrongEngines: Readonly<Record<string, readonly Change[]>> = {
 
   "concludes uncertainty again for what is known (E9)": [
     {
-      file: "run.ts",
-      from: 'waiting = waiting.filter(({ entry }) => !("of" in entry && this.#replay.hasEnded(entry.of)));',
+      file: "journal-writer.ts",
+      from: 'waiting = waiting.filter(({ entry }) => !("of" in entry && run.replay.hasEnded(entry.of)));',
       to: "",
     },
   ],
@@ -95,8 +95,8 @@ export const wrongEngines: Readonly<Record<string, readonly Change[]>> = {
   "ends a turn before its effects have (E10)": [
     {
       file: "run.ts",
-      from: "if (this.#outgoing.length > 0 || this.#effects.running > 0) return;",
-      to: "if (this.#outgoing.length > 0) return;",
+      from: "if (!this.writer.idle || this.effects.running > 0) return;",
+      to: "if (!this.writer.idle) return;",
     },
   ],
 
