@@ -20,6 +20,7 @@ const CHECKS = new Map<string, readonly string[]>([
   ["generated", ["scripts/generate.ts", "--check"]],
   ["types", ["node_modules/typescript/bin/tsc", "-p", "."]],
   ["rooms", ["scripts/rooms.ts"]],
+  ["conformance", ["test/conformance/main.ts", "--check"]],
   ["exports", ["scripts/exports.ts", "--check"]],
   ["format", ["node_modules/oxfmt/bin/oxfmt", "--check"]],
 ]);
@@ -43,7 +44,7 @@ async function run(name: string, args: readonly string[]): Promise<Outcome> {
 }
 
 function print({ name, failure, output, seconds }: Outcome): void {
-  const line = `${failure === undefined ? "✔" : "✖"} ${name.padEnd(10)} ${seconds.toFixed(1)} s\n`;
+  const line = `${failure === undefined ? "✔" : "✖"} ${name.padEnd(11)} ${seconds.toFixed(1)} s\n`;
   process.stdout.write(failure === undefined ? line : `${line}${output || failure}\n\n`);
 }
 

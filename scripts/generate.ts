@@ -2,7 +2,7 @@
  * `npm run generate`: writes every generated file of the repository. With `--check` it writes none, names those that are not
  * what their generator makes, and exits with 1.
  *
- * A package's generator is `packages/<name>/scripts/generate.ts`: it exports `generate`, which returns the files it makes by
+ * A package's generator is `packages/<name>/scripts/generate.ts`, that of a folder of tests `test/<name>/generate.ts`: it exports `generate`, which returns the files it makes by
  * absolute path. Files in a folder called `generated` that no generator makes are stale too, and are removed.
  */
 import { existsSync, globSync } from "node:fs";
@@ -39,7 +39,7 @@ async function leftOver(files: ReadonlyMap<string, string>): Promise<string[]> {
 async function main(): Promise<void> {
   const check = process.argv.includes("--check");
   const made = await Promise.all(
-    globSync("packages/*/scripts/generate.ts", { cwd: ROOT }).toSorted().map(runGenerator),
+    globSync(["packages/*/scripts/generate.ts", "test/*/generate.ts"], { cwd: ROOT }).toSorted().map(runGenerator),
   );
   const files = new Map(made.flatMap((one) => one.entries().toArray()));
   const stale: string[] = [];

@@ -100,6 +100,7 @@ test("axe finds nothing in any state, size, scheme or direction", async () => {
   }
 });
 
+// keeps: progress-widget-screen-readers
 test("P6: hundreds of updates are a few words, in regions that were already there", async () => {
   await using bar = await Bar.open(browser);
   await bar.page.clock.install();

@@ -73,6 +73,7 @@ async function openFrame(list: (port: number) => readonly string[]): Promise<Sit
   return site;
 }
 
+// keeps: progress-widget-origins
 test("P20: only listed origins are listened to and answered, compared as wholes", async () => {
   await using other = await Site.open();
   // With a slash at the end and in capitals: it is the origin that counts.
@@ -105,6 +106,7 @@ test("P20: only listed origins are listened to and answered, compared as wholes"
   }
 });
 
+// keeps: progress-widget-origins
 test("P20: a sandboxed page, whose origin is null, is nobody, whatever is listed", async () => {
   assert.throws(() => frameHtml(["null"]), { code: "frame.origins", message: /got "null"/ });
   await using site = await openFrame((port) => [`http://app.test:${port}`]);
@@ -118,6 +120,7 @@ test("P20: a sandboxed page, whose origin is null, is nobody, whatever is listed
   await page.close();
 });
 
+// keeps: progress-widget-origins
 test("P20: an empty list is nobody", async () => {
   await using site = await openFrame(() => []);
   const page = await browser.newPage();
@@ -282,6 +285,7 @@ test("a frame that is loaded again gets the latest event of each task", async ()
   await page.close();
 });
 
+// keeps: progress-widget-height
 test("P21: the frame follows its content, and neither messages nor time make it grow", async () => {
   const { site, page } = await openSnippet();
   await using _site = site;

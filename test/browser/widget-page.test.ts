@@ -81,6 +81,7 @@ test("under a policy that allows its script alone it is drawn, complains of noth
   await page.close();
 });
 
+// keeps: progress-widget-timer-free
 test("it starts no timer, asks no network and writes no markup, whatever it shows", async () => {
   const page = await browser.newPage();
   await page.setContent("<!doctype html><title>Spied on</title>");
@@ -141,6 +142,7 @@ test("it starts no timer, asks no network and writes no markup, whatever it show
   await page.close();
 });
 
+// keeps: progress-widget-text
 test("P22: whatever an agent writes is text, in every field, however it gets there", async () => {
   for (const attributes of [{}, { size: "compact" }]) {
     await using bar = await Bar.open(browser, { attributes });

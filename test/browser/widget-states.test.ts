@@ -29,6 +29,7 @@ const SEEN: readonly (readonly [name: string, fields: Partial<ProgressEvent>, se
   ["error without a message", { status: "error", message: "" }, { stage: "", alert: "Something went wrong" }],
 ];
 
+// keeps: progress-widget-paused, progress-widget-error, progress-widget-unknown-eta, progress-widget-done
 test("each state is drawn as the guidance says", async () => {
   await using bar = await Bar.open(browser);
   for (const [name, fields, expected] of SEEN) {
@@ -122,6 +123,7 @@ test("P3: the last event is shown, however many came at once or frame by frame",
   assert.deepEqual([(await bar.seen()).stage, (await bar.seen()).percent], ["frame 30", "30%"]);
 });
 
+// keeps: progress-widget-screen-readers, progress-widget-unknown-eta
 test("P5: no number is drawn or told when none is known", async () => {
   await using bar = await Bar.open(browser);
   for (const percent of [NaN, Infinity, "42" as unknown as number, undefined as unknown as number]) {
@@ -244,6 +246,7 @@ test("the bar lights up at its tip, whichever side that is", async () => {
   }
 });
 
+// keeps: progress-widget-forced-colours
 test("P7: with forced colours the filled part stands out from the rest in every state", async () => {
   for (const colorScheme of ["light", "dark"] as const) {
     await using bar = await Bar.open(browser, { forcedColors: "active", colorScheme });

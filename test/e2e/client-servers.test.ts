@@ -246,6 +246,7 @@ for (const kind of kinds) {
         assert.equal((await task.done(soon())).output, "You said Tue.");
       });
     } else {
+      // keeps: profile-client-core
       test("gives no plan, no cost and no trace id, and makes none up", async () => {
         const task = await agent.send("work");
         for await (const now of task.updates(soon())) {
@@ -260,6 +261,7 @@ for (const kind of kinds) {
       });
 
       for (const word of ["approve", "connect"] as const) {
+        // keeps: profile-client-core-approval, a2a-client-text-is-no-credential
         test(`gives a text question for "${word}", whose reply in words does not approve`, async () => {
           const task = await agent.send(word);
           const { interaction, state } = await untilAsked(task);
@@ -321,6 +323,7 @@ for (const kind of kinds) {
       assert.equal((await task.done(soon())).output, "You said Mon.");
     });
 
+    // keeps: profile-client-one-task
     test("keeps to the task when it answers, and makes no second one", async () => {
       const conversation = agent.context();
       const task = await conversation.send("ask");
@@ -375,6 +378,7 @@ for (const kind of kinds) {
       await assert.rejects(agent.task("AAAAAAAAAAAAAAAAAAAAAA"), { code: "a2a.taskNotFound" });
     });
 
+    // keeps: a2a-client-capabilities
     test("configures webhooks where the agent pushes, and is told where it does not", async () => {
       const task = await agent.send("slow");
       const target = { url: "https://example.com/hook", id: "p1" };

@@ -210,6 +210,7 @@ describe("the official client", () => {
     );
   });
 
+  // keeps: profile-rules-busy-queued
   it("has a message to a busy context queued, and done in its turn (I2)", async () => {
     const client = await connect("gate");
     const first = await sendForTask(client, message("first"), { returnImmediately: true });
@@ -225,6 +226,7 @@ describe("the official client", () => {
     assert.equal(stateOf(await getTask(client, first.id)), "TASK_STATE_COMPLETED");
   });
 
+  // keeps: profile-rules-busy-rejected
   it("has it refused instead when the message says so", async () => {
     const client = await connect("gate");
     const { id, contextId } = await sendForTask(client, message("busy"), { returnImmediately: true });

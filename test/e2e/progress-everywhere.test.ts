@@ -159,6 +159,7 @@ describe("Progress on one machine", { timeout: 60_000 }, () => {
     assert.match(await machine.run("doctor"), /✔ Nothing is wrong/);
   });
 
+  // keeps: progress-http-local
   it("is not that of a Runtime that serves others: its tasks stay with it", async () => {
     await using machine = new Machine();
     const url = await machine.serve("--public-url", "https://agents.example.com");

@@ -87,6 +87,7 @@ describe("two subjects", async () => {
     assert.equal(await bob.refusal("butler", "ListTasks", { pageSize: 1, pageToken }), -32602);
   });
 
+  // keeps: profile-rules-subject
   it("have contexts of their own under one name: neither waits for the other, nor hears of it", async () => {
     const message = { contextId: "talk", metadata: { delivery: "reject" } };
     const task = await bob.send("butler", "remember", { message });
@@ -106,6 +107,7 @@ describe("two subjects", async () => {
     assert.deepEqual(bobs.artifacts?.[0]?.parts, [{ text: "Bob's" }]);
   });
 
+  // keeps: interactions-answer-foreign
   it("cannot answer what the other was asked, not even with the interaction's own id (I6)", async () => {
     const active = { extensions: INTERACTIONS };
     const { id, status } = await ada.get("butler", tasks.get("approving")!.id, active);
@@ -151,6 +153,7 @@ describe("two agents", () => {
 });
 
 describe("an operator", () => {
+  // keeps: profile-checks-unauthenticated
   it("has no tasks, and sends none", async () => {
     await using served = await serve({ agents: [agent] });
     const key = await served.runtime.addKey({ role: "operator" });

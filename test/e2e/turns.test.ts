@@ -103,6 +103,7 @@ describe("a turn", async () => {
     await cancel("waits", id);
   });
 
+  // keeps: profile-contexts-one-turn
   it("is alone in its context, in the order of messages, and runs beside those of others (A10, I2)", async () => {
     const from = diary.length;
     const texts = Array.from({ length: 8 }, (_, index) => `in line ${index}`);
@@ -139,6 +140,7 @@ describe("a turn", async () => {
     );
   });
 
+  // keeps: profile-tasks-cancel
   it("that waits is cancelled at once, and a second time as well; one that has ended is not (A12)", async () => {
     const { id } = await ada.send("waits", "Hello");
     for (let times = 0; times < 3; times++) {
@@ -181,6 +183,7 @@ describe("a turn", async () => {
     await cancel("stubborn", third.id);
   });
 
+  // keeps: profile-tasks-final
   it("that has ended stays as it ended, whatever its agent returns later (A13, I5)", async () => {
     const { id } = await ada.send("stubborn", "late", atOnce);
     await until(() => stubbornRan.has("late"));
@@ -192,6 +195,7 @@ describe("a turn", async () => {
     assert.equal(ended.artifacts, undefined);
   });
 
+  // keeps: profile-tasks-failed, profile-tasks-next
   it("whose agent throws has failed, with words that tell nothing of the inside, and its context goes on (A14, I10)", async () => {
     for (const how of ["at once", "later", "a text", "nothing"]) {
       const message = { contextId: `failing ${how}`.replaceAll(" ", "-") };

@@ -67,6 +67,7 @@ for (const [name, listener] of routes) {
       return response.status;
     }
 
+    // keeps: a2a-client-webhook-2xx
     test("takes what is signed, and answers 204", async () => {
       assert.equal(await deliver({ id: "1", state: "TASK_STATE_WORKING" }), 204);
       assert.equal(states.get(name), "TASK_STATE_WORKING");

@@ -92,6 +92,7 @@ describe("answering", { timeout: 60_000 }, () => {
     );
   });
 
+  // keeps: interactions-approval-boolean
   test("only true and false approve", async () => {
     await using served = await startAgent({ task: asks("one") });
     for (const value of ["true", "yes", 1, undefined, null]) {
@@ -338,6 +339,7 @@ describe("files", { timeout: 60_000 }, () => {
 });
 
 describe("push configs", { timeout: 60_000 }, () => {
+  // keeps: a2a-client-webhook-token
   test("get a random token when none is given, and give it back", async () => {
     await using agent = await OddAgent.start((asked, response) => {
       if (asked.method === "SendMessage") result(asked, response, { task: taskIn("TASK_STATE_WORKING") });

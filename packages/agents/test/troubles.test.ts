@@ -137,6 +137,7 @@ describe("an agent that cannot be reached for a while", { timeout: 60_000 }, () 
     assert.ok(performance.now() - before < 1_000);
   });
 
+  // keeps: profile-client-retry
   test("a message is sent once to an agent that does not promise to take it once, and whether it arrived is not known (A34)", async () => {
     await using agent = await OddAgent.start(() => undefined); // It hangs.
     const client = await clientOf(agent);
@@ -144,6 +145,7 @@ describe("an agent that cannot be reached for a while", { timeout: 60_000 }, () 
     assert.equal(agent.asked.length, 1);
   });
 
+  // keeps: profile-client-retry
   test("a message is sent again under its own id to an agent of the profile (A34)", async () => {
     await using agent = await OddAgent.start(firstThen(() => undefined, 2));
     agent.card = PROFILED;
@@ -246,6 +248,7 @@ describe("cards", { timeout: 60_000 }, () => {
     assert.equal(there.times("SendMessage"), 1);
   });
 
+  // keeps: a2a-client-caching
   test("a card that is no longer fresh is read again, by its etag", async () => {
     await using agent = await OddAgent.start(good);
     agent.cardHeaders = { "cache-control": "max-age=0", etag: '"1"' };
@@ -352,6 +355,7 @@ describe("credentials", { timeout: 60_000 }, () => {
 });
 
 describe("what servers may do", { timeout: 60_000 }, () => {
+  // keeps: profile-client-tolerant
   test("result: null is an answer to a deletion (A35)", async () => {
     await using agent = await OddAgent.start((asked, response) => {
       if (asked.method === "DeleteTaskPushNotificationConfig") result(asked, response, null);
@@ -372,6 +376,7 @@ describe("what servers may do", { timeout: 60_000 }, () => {
     assert.equal((await (await clientOf(agent)).send("hi")).ended, true);
   });
 
+  // keeps: profile-client-activates-all, a2a-client-version
   test("all five extensions and the version are asked for, and no echo is needed (A35)", async () => {
     await using agent = await OddAgent.start((asked, response) => {
       const uri = "https://docs.nylorun.com/a2a/progress/v1";

@@ -89,6 +89,7 @@ describe("a delivery", () => {
     }
   });
 
+  // keeps: a2a-client-webhook-verified
   test("whose body was changed, or that somebody else signed, is refused", async () => {
     const signature = new Webhook(secret).sign("msg_x", new Date(now() * 1000), body);
     const changed = body.replace("COMPLETED", "REJECTED");
@@ -154,6 +155,7 @@ describe("a delivery", () => {
     await assert.rejects(check({ id: "msg_e4", at, signature: signatureOf("msg_e4") }), { code: "webhook.forged" });
   });
 
+  // keeps: a2a-client-webhook-expected
   test("carries the token of its config, or is refused", async () => {
     const headers = { "x-a2a-notification-token": "s3cret" };
     const options = { secrets: [secret], token: "s3cret" };
@@ -173,6 +175,7 @@ describe("a delivery", () => {
 });
 
 describe("a delivery that comes again", () => {
+  // keeps: a2a-client-webhook-once
   test("is told apart, and handled once", async () => {
     const handled: unknown[] = [];
     for (const duplicate of [false, true, true]) {

@@ -110,6 +110,7 @@ async function endsWithinASecond({ child, said }: Server): Promise<NodeJS.Signal
 }
 
 describe("The process of the MCP server", () => {
+  // keeps: progress-mcp-ends
   it("ends when its standard input does (P11)", async () => {
     const server = await started();
     server.child.stdin!.end();
@@ -162,6 +163,7 @@ describe("The process of the MCP server", () => {
     assert.equal(await endsWithinASecond(server), 0);
   });
 
+  // keeps: progress-mcp-ends
   it("ends when nobody reads its answers any more (P11)", async () => {
     const server = await started();
     server.child.stdout!.destroy();
@@ -185,6 +187,7 @@ describe("The process of the MCP server", () => {
     }
   });
 
+  // keeps: progress-mcp-stdout
   it("keeps everything but the protocol from standard output (P12)", async () => {
     const noise = `
       setInterval(() => { console.log("stray"); process.stdout.write("stray\\n"); }, 1).unref();

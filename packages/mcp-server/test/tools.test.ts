@@ -68,6 +68,7 @@ for (const [name, connect] of Object.entries(CLIENTS)) {
     connect({ AGENT_PROGRESS_EVENTS_DIR: folder, ...environment });
 
   describe(`The MCP server, to ${name}`, () => {
+    // keeps: progress-mcp-tools, progress-mcp-loose
     it("introduces itself, and describes its two tools as hosts and models need it", async () => {
       await using client = await open(newFolder());
       assert.equal(client.server.name, "agent-progress");
@@ -93,6 +94,7 @@ for (const [name, connect] of Object.entries(CLIENTS)) {
       assert.deepEqual(Object.keys(tools[0].inputSchema.properties.percent).toSorted(), ["description", "type"]);
     });
 
+    // keeps: progress-mcp-stored
     it("takes a report in, stores it before it answers, and answers with the event", async () => {
       const folder = newFolder();
       await using client = await open(folder);
@@ -160,6 +162,7 @@ for (const [name, connect] of Object.entries(CLIENTS)) {
       );
     });
 
+    // keeps: progress-mcp-status
     it("shows the latest record of each task, of whoever reported it today or yesterday", async () => {
       const folder = newFolder();
       mkdirSync(folder);
@@ -211,6 +214,7 @@ for (const [name, connect] of Object.entries(CLIENTS)) {
       );
     });
 
+    // keeps: progress-mcp-stored
     it("stores calls that come at once in the order in which they came (P14)", async () => {
       const folder = newFolder();
       await using client = await open(folder);
@@ -240,6 +244,7 @@ for (const [name, connect] of Object.entries(CLIENTS)) {
       );
     });
 
+    // keeps: progress-mcp-notifications
     it("sends no notification that a client could read after the answer, though it gives a token (P10)", async () => {
       await using client = await open(newFolder());
       const heard: object[] = [];
@@ -268,6 +273,7 @@ for (const [name, connect] of Object.entries(CLIENTS)) {
       assert.match(client.said(), /not being stored in/);
     });
 
+    // keeps: progress-sink-labels
     it("labels records with UAPB_AGENT, whatever the task is called", async () => {
       const folder = newFolder();
       await using client = await open(folder, { UAPB_AGENT: "codex" });

@@ -44,6 +44,7 @@ function startWriter(folder: string, name: string, killAfter: number): Writer {
   };
 }
 
+// keeps: progress-sink-append
 it("keeps every acknowledged record of eight processes that append at once, two of them killed", async (t) => {
   const folder = newFolder();
   const writers = Array.from({ length: PROCESSES }, (_, index) =>

@@ -47,6 +47,7 @@ describe("Reading the sink", () => {
     }
   });
 
+  // keeps: progress-sink-readers
   it("accepts a byte order mark, CRLF and blank lines, and counts what is no record (P15, P16)", () => {
     const { path, reader } = newSink();
     const texts = [
@@ -86,6 +87,7 @@ describe("Reading the sink", () => {
     assert.equal(bad, 1);
   });
 
+  // keeps: progress-sink-readers
   it("passes over midnight, and still reads what comes late for the day before", () => {
     const { folder, path, reader } = newSink();
     appendFileSync(path, line({ percent: 1, timestamp: "2026-10-14T23:59:59.999Z" }));
@@ -98,6 +100,7 @@ describe("Reading the sink", () => {
     assert.deepEqual(percents(reader.read()), [4, 5]);
   });
 
+  // keeps: progress-sink-readers
   it("begins again in a file that was emptied, be it longer than before already (P16)", () => {
     const { path, reader } = newSink();
     appendFileSync(path, line({ percent: 1 }) + line({ percent: 2 }));

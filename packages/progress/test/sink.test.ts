@@ -33,6 +33,7 @@ function open(folder: string): { readonly sink: Sink; readonly warnings: string[
 }
 
 describe("Appending to the sink", () => {
+  // keeps: progress-sink-place, progress-sink-modes
   it("makes the folder for its owner alone, and the file of the record's day", async () => {
     const folder = newFolder();
     using sink = open(folder).sink;
@@ -42,6 +43,7 @@ describe("Appending to the sink", () => {
     assert.deepEqual(lines(join(folder, FILE)).map(parseRecord), [record()]);
   });
 
+  // keeps: progress-sink-labels
   it("labels the agent, and the session by default", async () => {
     const folder = newFolder();
     using sink = open(folder).sink;
@@ -61,6 +63,7 @@ describe("Appending to the sink", () => {
     );
   });
 
+  // keeps: progress-sink-modes
   it("tightens a folder and a file that others may read (P17)", async () => {
     const folder = newFolder();
     mkdirSync(folder);
@@ -93,6 +96,7 @@ describe("Appending to the sink", () => {
     assert.deepEqual(percents("events-2026-10-15.jsonl"), [2]);
   });
 
+  // keeps: progress-sink-torn
   it("begins a new line after a torn tail, so that it costs one record and not two (P15)", async () => {
     const folder = newFolder();
     using sink = open(folder).sink;
@@ -125,6 +129,7 @@ describe("Appending to the sink", () => {
     assert.deepEqual(lines(path).map(parseRecord), [record({ percent: 4 })]);
   });
 
+  // keeps: progress-sink-links
   it("never follows a symbolic link in the place of a file", async () => {
     const folder = newFolder();
     mkdirSync(folder);
@@ -139,6 +144,7 @@ describe("Appending to the sink", () => {
 });
 
 describe("A sink that cannot be written", () => {
+  // keeps: progress-sink-unwritable
   it("says so with each record, warns once, and stores again as soon as it can (P19)", async () => {
     const folder = newFolder();
     writeFileSync(folder, "a file in the folder's place");
@@ -190,6 +196,7 @@ describe("A sink that cannot be written", () => {
 describe("Retention", () => {
   const today = dayOf(Date.now());
 
+  // keeps: progress-sink-retention
   it("deletes what is past keeping by the date in the name, and nothing else (P18)", async () => {
     const folder = newFolder();
     mkdirSync(folder);

@@ -19,6 +19,7 @@ function fieldsOf(value: unknown): readonly string[] {
   return [];
 }
 
+// keeps: progress-event-timestamp
 test("a report becomes an event with the receiver's time, and nothing is invented", () => {
   const event = normalizeReport({ ...report, timestamp: "1999-01-01T00:00:00Z", unknown: 1 }, AT);
   assert.deepEqual(event, {
@@ -36,6 +37,7 @@ test("a report becomes an event with the receiver's time, and nothing is invente
   );
 });
 
+// keeps: progress-event-clamped, progress-event-regression
 test("percent is clamped and -0 is 0; going backwards is no matter here (P2)", () => {
   for (const [given, percent] of [
     [107, 100],
@@ -50,6 +52,7 @@ test("percent is clamped and -0 is 0; going backwards is no matter here (P2)", (
   }
 });
 
+// keeps: progress-event-eta, progress-event-finite
 test("an ETA is null or a finite number of 0 or more (P1, P4)", () => {
   for (const eta_seconds of [NaN, Infinity, -Infinity, -1, -0.001, "30", {}, true]) {
     assert.deepEqual(fieldsOf({ ...report, eta_seconds }), ["eta_seconds"], JSON.stringify(eta_seconds));
@@ -60,6 +63,7 @@ test("an ETA is null or a finite number of 0 or more (P1, P4)", () => {
   assert.ok(Object.is(normalizeReport({ ...report, eta_seconds: -0 }, AT).eta_seconds, 0));
 });
 
+// keeps: progress-event-task-id, progress-event-status, progress-event-proto
 test("what is no report is refused, each wrong field by name", () => {
   for (const value of [undefined, null, 7, "text", []]) assert.deepEqual(fieldsOf(value), ["report"]);
   assert.deepEqual(fieldsOf({}), ["task_id", "percent", "stage", "status"]);
@@ -84,6 +88,7 @@ test("what is no report is refused, each wrong field by name", () => {
   });
 });
 
+// keeps: progress-event-stage, progress-event-cleaned
 test("texts are cut to their length in characters and rid of what steers a terminal (P23)", () => {
   const event = normalizeReport(
     { ...report, stage: `\x1b[2J${"字".repeat(200)}`, message: "😀".repeat(300), agent: "a\x1b]0;t\x07b" },
@@ -96,6 +101,7 @@ test("texts are cut to their length in characters and rid of what steers a termi
   assert.equal(normalizeReport({ ...report, message: " \n" }, AT).message, undefined);
 });
 
+// keeps: progress-event-complete
 test("complete is done, or all of it", () => {
   assert.ok(isComplete({ status: "done", percent: 7 }));
   assert.ok(isComplete({ status: "running", percent: 100 }));
@@ -116,6 +122,7 @@ const reports = fc.record({
   extra: fc.anything(),
 });
 
+// keeps: progress-event-again, progress-event-schema
 test("every event fits the schema, and reporting it again changes nothing", () => {
   fc.assert(
     fc.property(reports, (given) => {

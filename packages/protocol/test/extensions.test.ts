@@ -50,6 +50,7 @@ test("what is not offered, not exact or not asked for is not active, and nothing
   });
 });
 
+// keeps: profile-extensions-metadata
 test("data of an active extension that the message lists is read apart from the rest", () => {
   const answer = { interactionId: "i", approved: true };
   assert.deepEqual(
@@ -61,6 +62,7 @@ test("data of an active extension that the message lists is read apart from the 
   );
 });
 
+// keeps: profile-extensions-unlisted
 test("data of an active extension that the message does not list is -32602 on message.extensions", () => {
   for (const extensions of [undefined, [], [progress]]) {
     assert.throws(
@@ -75,6 +77,7 @@ test("data of an active extension that the message does not list is -32602 on me
   }
 });
 
+// keeps: profile-extensions-inactive-ignored
 test("data of an inactive extension is ignored, listed or not, and does not stay in the metadata (I6)", () => {
   const metadata = { [interactions]: { approved: true }, [progress]: {}, own: 1 };
   for (const extensions of [[], [interactions, progress]]) {

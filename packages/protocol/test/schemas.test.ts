@@ -173,6 +173,7 @@ async function interpreted({ file: name, at }: Case): Promise<(value: unknown) =
   return (value) => validate(value) as boolean;
 }
 
+// keeps: progress-event-schema
 test("the two examples of the contract are there and fit it as they stand", () => {
   assert.equal(examples.length, 2);
   for (const each of examples)
@@ -224,6 +225,7 @@ function* nodes(schema: unknown, place = "#"): Generator<[string, Record<string,
   for (const group of ["items"]) yield* nodes(node[group], `${place}/${group}`);
 }
 
+// keeps: progress-compatibility-unknown
 test("each schema is JSON Schema 2020-12 with an $id of its own, describes every field, and lets unknown ones be", async () => {
   const ids = new Set<unknown>();
   for (const name of files) {

@@ -32,6 +32,7 @@ test("a task is an event of its agent", () => {
   });
 });
 
+// keeps: progress-a2a-status
 test("each state has its status, and its own words when the agent says nothing", () => {
   for (const [state, waitsFor, expected] of [
     ["TASK_STATE_SUBMITTED", undefined, ["started", 0, "Queued", undefined]],
@@ -49,6 +50,7 @@ test("each state has its status, and its own words when the agent says nothing",
   }
 });
 
+// keeps: progress-a2a-percent
 test("percent is the agent's own, else the finished steps of all", () => {
   assert.deepEqual(shows({ steps: plan("done", "active", "pending") }), ["running", 33, "Ask for approval", undefined]);
   assert.equal(shows({ steps: plan("done", "skipped", "failed", "active") })[1], 75);
@@ -86,6 +88,7 @@ test("a failed task names the step that failed and why; what was skipped is not 
   ]);
 });
 
+// keeps: progress-a2a-stage
 test("the stage is the agent's own, else the active step, else the step text; the step text is never lost", () => {
   const steps = plan("active", "pending");
   assert.deepEqual(shows({ steps, stage: "Own", stepText: "Page 3" }).slice(2), ["Own", "Page 3"]);
@@ -94,6 +97,7 @@ test("the stage is the agent's own, else the active step, else the step text; th
   assert.deepEqual(shows({ steps: plan("pending"), stepText: "" }).slice(2), ["Working", undefined]);
 });
 
+// keeps: progress-a2a-eta
 test("an ETA is shown only if the agent gave one that can be true (P1, P4, I11)", () => {
   for (const etaSeconds of [undefined, null, NaN, Infinity, -1]) {
     const given = etaSeconds === undefined ? {} : { etaSeconds };
@@ -102,6 +106,7 @@ test("an ETA is shown only if the agent gave one that can be true (P1, P4, I11)"
   assert.equal(progressOfTask({ ...task, etaSeconds: 0 }, AT).eta_seconds, 0);
 });
 
+// keeps: progress-a2a-task-id
 test("another server's ids are made to fit, and cut to 128", () => {
   assert.equal(progressOfTask({ ...task, agent: "Recipe Agent", taskId: "a/b#1" }, AT).task_id, "Recipe-Agent:a-b-1");
   assert.equal(progressOfTask({ ...task, agent: "" }, AT).task_id, "a:0aB_-9");

@@ -14,6 +14,7 @@ function shown(...statuses: readonly ProgressStatus[]): ProgressStatus | undefin
   return statuses.map((status) => event(status)).reduce<ProgressEvent | undefined>(nextShown, undefined)?.status;
 }
 
+// keeps: progress-shown-first-end
 test("the first terminal state wins until the task is started again (P8)", () => {
   assert.equal(shown("started", "running", "error", "done"), "error");
   assert.equal(shown("started", "done", "error"), "done");
@@ -39,6 +40,7 @@ test("until a task ends its last event is what is shown, whatever came before (P
   );
 });
 
+// keeps: progress-shown-floored
 test("the number on the bar is floored below done, and 100 when done (P2)", () => {
   for (const [status, percent, number] of [
     ["running", 99.6, 99],
@@ -57,6 +59,7 @@ test("the number on the bar is floored below done, and 100 when done (P2)", () =
   assert.ok(Object.is(shownPercent({ status: "running", percent: -0 }), 0));
 });
 
+// keeps: progress-shown-ids
 test("tasks with the ids `constructor`, `__proto__`-like and `10` are tasks like any other (P25)", () => {
   const ids = ["b", "constructor", "10", "2", "toString", "a"];
   const views = new Map<string, ProgressEvent>();

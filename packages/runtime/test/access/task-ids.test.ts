@@ -35,6 +35,7 @@ describe("task ids", () => {
     );
   });
 
+  // keeps: profile-rules-task-id
   it("show nothing of the turn: neighbours share no more characters than chance gives them", () => {
     let shared = 0;
     const pairs = 2_000;

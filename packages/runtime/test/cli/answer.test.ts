@@ -198,6 +198,7 @@ describe("nylorun answer", () => {
     refused(await answer(answered, "--approve"), /^nylorun: The task waits for nothing: it is completed\.\n$/);
   });
 
+  // keeps: interactions-person-answers
   it("answers as the task's own subject alone (I7)", async () => {
     const task = await waiting("approve");
     const as = (key: string) => place.run(["answer", task, "--approve", "--key-file", key]);

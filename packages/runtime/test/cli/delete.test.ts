@@ -11,6 +11,7 @@ const WAITS = `if (turn.text === "wait") return (await turn.approve({ prompt: "M
   return turn.text;`;
 
 describe("nylorun delete", () => {
+  // keeps: a2a-13.4-deletion
   it("erases a task, a context, and everything of a subject with its keys, while the home is served", async () => {
     await using place = new Place();
     const [ada, bob] = [await place.addKey("--subject", "ada"), await place.addKey("--subject", "bob")];

@@ -66,6 +66,7 @@ describe("an Agent Card", async () => {
     }
   });
 
+  // keeps: profile-extensions-not-required
   it("declares the extensions that a request can activate, and those alone", async () => {
     const { capabilities } = (await (await served.get(path)).json()) as AgentCard;
     const header = Object.values(EXTENSIONS).join(",");
@@ -214,6 +215,7 @@ describe("a signed Agent Card (A2A 8.4)", () => {
     });
   }
 
+  // keeps: a2a-8.4-jcs, a2a-8.4-no-signatures, a2a-8.4-header
   it("has a signature of the form that the specification writes down, too", async () => {
     await using from = await served(pem("ec"));
     const { signatures = [], ...card } = await get<AgentCard>(from, `/v1/a2a/agents/full/${CARD}`);
@@ -227,6 +229,7 @@ describe("a signed Agent Card (A2A 8.4)", () => {
     assert.equal(results.filter(Boolean).length, 1);
   });
 
+  // keeps: a2a-8.4-rotation
   it("is signed with each key of a set, so that keys can be changed without a gap", async () => {
     const jwks = ["ec", "ed25519"].map((type) => createPrivateKey(pem(type as "ec")).export({ format: "jwk" }));
     await using from = await served(JSON.stringify({ keys: jwks }));

@@ -112,6 +112,7 @@ describe("ListTasks", async () => {
     assert.equal(unspecified.totalSize, tasks.size);
   });
 
+  // keeps: profile-serves-list
   it("filters by context, and by both", async () => {
     const { contextId } = tasks.get("run")!;
     assert.equal((await list({ contextId })).totalSize, 3);
@@ -135,6 +136,7 @@ describe("ListTasks", async () => {
     assert.equal((await list({ statusTimestampAfter: "2999-01-01T00:00:00Z" })).totalSize, 0);
   });
 
+  // keeps: profile-list-total
   it("counts and shows the tasks of one subject with one agent alone (A21, I7)", async () => {
     const bobs = await served.send({}, { as: "bob", agent: "moody" });
     const answer = await served.list({}, { as: "bob", agent: "moody" });
@@ -184,6 +186,7 @@ describe("the pages of ListTasks", async () => {
     }
   });
 
+  // keeps: profile-list-stable
   it("neither skip nor repeat a task that does not change while others do and are added (A19)", async () => {
     const waiting = await Promise.all(
       Array.from({ length: 20 }, () => served.send({ parts: [{ text: "ask" }] }, { agent: "moody" })),
@@ -214,6 +217,7 @@ describe("the pages of ListTasks", async () => {
     assert.deepEqual(new Set([...idsOf(first), ...idsOf(second)]), new Set(all.map(({ id }) => id)));
   });
 
+  // keeps: profile-list-token
   it("have tokens that hold for this list alone: any other query or caller is -32602 on pageToken", async () => {
     const { nextPageToken: pageToken } = await served.list({ pageSize: 2 });
     const refused = async (params: object, options: object = {}) => {

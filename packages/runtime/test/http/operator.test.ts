@@ -129,6 +129,7 @@ describe("the operator's routes", async () => {
     assert.equal((await ask("DELETE", EFFECTS)).status, 405);
   });
 
+  // keeps: effects-shown-opaque
   it("list a lost effect with what it is, why it is lost, since when, and where", async () => {
     const before = Date.now();
     const { id, effect } = await lose();
@@ -191,6 +192,7 @@ describe("the operator's routes", async () => {
     await outcome(id);
   });
 
+  // keeps: effects-settled-cancel
   it("list one of a cancelled turn too, for the record: it can be settled, and not tried again (E16)", async () => {
     const { id, effect } = await lose();
     await served.result("CancelTask", { id }, { agent: "payer" });

@@ -68,6 +68,7 @@ function check({ status, headers, body }: Answer, { answer, id }: (typeof faults
 describe("the endpoint of an agent", () => {
   after(() => served[Symbol.asyncDispose]());
 
+  // keeps: profile-checks-order
   describe("a request to an agent is checked in one order", () => {
     it("and runs when nothing is wrong", async () => {
       const { status, body } = await post(good());
@@ -102,6 +103,7 @@ describe("the endpoint of an agent", () => {
       assert.equal(body.error?.code, "request.unauthenticated");
     });
 
+    // keeps: profile-checks-unauthenticated
     it("of an operator act for no subject: 403, for every agent alike", async () => {
       for (const agent of ["echo", "nobody"]) {
         const { status, body } = await served.call("ListTasks", {}, { as: "operator", agent });
@@ -112,6 +114,7 @@ describe("the endpoint of an agent", () => {
   });
 
   describe("an agent that is not there", () => {
+    // keeps: profile-checks-unknown-agent
     it("is answered 404 with one body, whatever its name", async () => {
       const bodies = new Set<string>();
       for (const agent of ["nobody", "ECHO", "constructor", "__proto__", "%2e%2e%2fecho", "a".repeat(5000)]) {
@@ -142,6 +145,7 @@ describe("the endpoint of an agent", () => {
       assert.ok(!(await listed.text()).includes("secret"));
     });
 
+    // keeps: profile-checks-internal-error
     it("after that is -32603 with the id of the request and of its trace, and nothing else (I10)", async () => {
       await using broken = await serve({
         instead: ({ engine }) => ({
@@ -174,6 +178,7 @@ describe("the endpoint of an agent", () => {
   });
 
   describe("the address of an agent", () => {
+    // keeps: profile-checks-slash
     it("is served with a slash at its end and without, and redirects nobody (A7)", async () => {
       for (const path of ["echo", "echo/"]) {
         const response = await served.fetch(JSON.stringify({ jsonrpc: "2.0", id: 0, method: "ListTasks" }), {

@@ -104,6 +104,7 @@ const brief = (heard: readonly Heard[]): string[] =>
   heard.map(({ event }) => `${event.task_id} ${event.status} ${event.percent}`);
 
 describe("POST /v1/progress", () => {
+  // keeps: progress-http-report
   it("takes a report in by the rules of every way in, and answers with the event", async () => {
     await using served = await serve();
     const before = Date.now();
@@ -125,6 +126,7 @@ describe("POST /v1/progress", () => {
     assert.ok((await report(served, { percent: 3 })).seq > seq);
   });
 
+  // keeps: progress-http-report
   it("refuses what is no report, and says what was expected and what came", async () => {
     await using served = await serve();
     const refused = async (body: BodyInit, headers?: Record<string, string>) => {
@@ -165,6 +167,7 @@ describe("POST /v1/progress", () => {
 });
 
 describe("GET /v1/progress", () => {
+  // keeps: progress-http-latest, progress-http-scoped, progress-shown-latest
   it("shows a subject the latest record of each of its own tasks, the newest first (I7)", async () => {
     await using served = await serve();
     await report(served, { task_id: "10", percent: 1 });
@@ -186,6 +189,7 @@ describe("GET /v1/progress", () => {
     assert.equal((await latest(served, { query: "?limit=1" })).length, 1);
   });
 
+  // keeps: progress-http-scoped
   it("shows an operator everybody's, and whose each is", async () => {
     await using served = await serve();
     await report(served, { task_id: "x" }, "ada");
@@ -232,6 +236,7 @@ describe("GET /v1/progress/events", () => {
     );
   });
 
+  // keeps: progress-http-stream
   it("goes on where a client left off, and sends everything after an id it does not know", async () => {
     await using served = await serve();
     await using first = await Listener.open(served);
@@ -280,6 +285,7 @@ describe("GET /v1/progress/events", () => {
     assert.equal(shown.status, "running");
   });
 
+  // keeps: progress-http-slow
   it("passes over what is outdated for a client that reads slowly, and never over the latest (P3)", async () => {
     await using served = await serve();
     await using slow = await Listener.open(served);
@@ -382,6 +388,7 @@ describe("The tasks of the Runtime", () => {
     assert.deepEqual(await latest(served, { as: "bob" }), []);
   });
 
+  // keeps: progress-a2a-message
   it("end as errors when they fail, are refused or cancelled, with words that are safe (I10)", async () => {
     await using served = await serve({ agents: [planner] });
     const end = async (act: (task: Task) => Promise<unknown>, text = "go"): Promise<any> => {

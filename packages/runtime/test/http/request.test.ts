@@ -24,6 +24,7 @@ describe("what a request holds", () => {
   after(() => served[Symbol.asyncDispose]());
 
   describe("the id of a request", () => {
+    // keeps: profile-checks-id-echoed
     it("is echoed exactly, in results and in errors (A1)", async () => {
       for (const id of [0, "", 1, -1, 2 ** 53 - 1, 0.5, "0", "id", "日本", "a".repeat(300)]) {
         const ok = await served.post(JSON.stringify({ jsonrpc: "2.0", id, method: "ListTasks" }));
@@ -56,6 +57,7 @@ describe("what a request holds", () => {
       { ...good, method: 7 },
     ];
 
+    // keeps: profile-checks-envelope, profile-checks-nothing-runs
     it("is -32600 with id null, and nothing runs (A2)", async () => {
       for (const envelope of wrong) {
         const { status, body } = await served.post(JSON.stringify(envelope));
@@ -66,6 +68,7 @@ describe("what a request holds", () => {
   });
 
   describe("a body that is no JSON", () => {
+    // keeps: profile-checks-json, profile-checks-http-200
     it("is -32700 with id null (A3)", async () => {
       for (const body of ["", " ", "{", "nonsense", '{"jsonrpc":"2.0","id":1', "{'id':1}", "\0"]) {
         const answer = await served.post(body);
@@ -224,6 +227,7 @@ describe("what a request holds", () => {
   });
 
   describe("parameters", () => {
+    // keeps: profile-checks-snake-case
     it("may be spelled lowerCamelCase or snake_case, and what is unknown is ignored (A7)", async () => {
       const message = {
         message_id: "snake",
@@ -293,6 +297,7 @@ describe("what a request holds", () => {
     const echoed = async (header: string | undefined) =>
       (await served.call("ListTasks", {}, { headers: { "a2a-extensions": header } })).headers.get("a2a-extensions");
 
+    // keeps: profile-extensions-activated, profile-extensions-echoed, profile-extensions-unknown-ignored
     it("that are offered and asked for are echoed, others ignored, none without asking (A6)", async () => {
       assert.equal(await echoed(undefined), null);
       assert.equal(await echoed(""), null);
@@ -363,6 +368,7 @@ describe("what a request holds", () => {
         assert.equal((await answered(chunked)).body.error, undefined);
       });
 
+      // keeps: profile-checks-size
       it("that says it is longer is refused with the limit before it is sent", async () => {
         await using server = await open();
         const client = server.start({ "content-length": String(LIMIT + 1) });

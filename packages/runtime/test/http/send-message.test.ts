@@ -99,6 +99,7 @@ describe("SendMessage", async () => {
     assert.deepEqual(task.history?.at(-1), first.message);
   });
 
+  // keeps: profile-contexts-again, profile-contexts-again-other, profile-contexts-again-scope
   it("sent again is the same task; with other content it is refused; another subject's ids are its own (A8, I3)", async () => {
     const message = hello({ messageId: "again", contextId: "talk" });
     const params = { message };
@@ -127,6 +128,7 @@ describe("SendMessage", async () => {
     assert.equal((await served.list()).totalSize, totalSize);
   });
 
+  // keeps: profile-contexts-hang-up
   it("whose caller hangs up ends the wait, and nothing else (A15)", async () => {
     const caller = new AbortController();
     const began = performance.now();
@@ -145,6 +147,7 @@ describe("SendMessage", async () => {
 });
 
 describe("a blocking SendMessage", () => {
+  // keeps: profile-serves-blocking-wait
   it("waits for a2aWaitMs at most, then answers with the task as it is, queued ones too", async () => {
     for (const a2aWaitMs of [0, 100, 400]) {
       await using served = await serve({ agents, settings: { a2aWaitMs } });
@@ -207,6 +210,7 @@ describe("an answer that takes long", () => {
     return { served, response, reader, read, turn, signal, settled };
   }
 
+  // keeps: profile-contexts-keep-alive
   it("begins with a space every 15 s, and is the same JSON in the end", async (t) => {
     const { response, read, turn, settled } = await start(t);
     assert.equal(response.status, 200);

@@ -256,6 +256,7 @@ describe("an approval", { timeout: 120_000 }, () => {
   }
 
   for (const { what, reply, refused, reason } of attempts) {
+    // keeps: interactions-approval-plain-reply, interactions-approval-boolean, interactions-answer-not-open
     test(`is not given by ${what}`, async () => {
       const mine = await open("approve");
       const { status: http, body } = await send(reply(mine, others), mine.task);
@@ -314,6 +315,7 @@ describe("an approval", { timeout: 120_000 }, () => {
     assert.equal((await get(mine.task)).status.state, "TASK_STATE_AUTH_REQUIRED");
   });
 
+  // keeps: interactions-asks-hidden
   test("is not given while it is hidden by an effect whose outcome is lost", async () => {
     const { task } = await open("lose", "ada", { returnImmediately: true });
     const { engine, taskIds, store } = served.core;
@@ -327,6 +329,7 @@ describe("an approval", { timeout: 120_000 }, () => {
     assert.deepEqual(heard.get(task.id), []);
   });
 
+  // keeps: interactions-asks-hidden
   test("is not given while its turn is held, nor when it has ended", async () => {
     const mine = await open("approve");
     const { engine, taskIds, store } = served.core;
@@ -345,6 +348,7 @@ describe("an approval", { timeout: 120_000 }, () => {
     assert.deepEqual(heard.get(mine.task.id), []);
   });
 
+  // keeps: interactions-approval-plain-limit
   test("twenty texts are kept; what is said after that is refused, and the answer still taken", async () => {
     const mine = await open("approve");
     for (let n = 1; n <= 20; n++) assert.equal((await send(text(`yes ${n}`), mine.task)).body.error, undefined);
@@ -356,6 +360,7 @@ describe("an approval", { timeout: 120_000 }, () => {
     assert.deepEqual(heard.get(mine.task.id), [true]);
   });
 
+  // keeps: interactions-answer-not-open
   test("a question is not answered by an approval", async () => {
     const mine = await open("ask");
     const { body } = await send(answer({ interactionId: mine.interactionId, approved: true }), mine.task);

@@ -464,6 +464,7 @@ describe("an uncertain turn (E9, E10)", () => {
     assert.deepEqual(output(await node.ended(turn)), { value: "second" });
   });
 
+  // keeps: effects-shown-oldest
   test("shows several lost effects one after another, oldest first, and hides an open interaction meanwhile", async () => {
     await using stage = new Stage();
     const run = async (turn: Turn) => {

@@ -43,6 +43,7 @@ describe("a node that has lost its lease (E18)", () => {
     await quick.stop();
   });
 
+  // keeps: effects-settled-itself
   test("and whose effect comes back late resolves it, as long as it is uncertain (E9)", async () => {
     await using stage = new Stage();
     const gate = Promise.withResolvers<string>();

@@ -26,6 +26,7 @@ function states({ plan }: TurnView): string {
 }
 
 describe("what a turn shows", () => {
+  // keeps: plan-shown-pace
   test("is written four times a second at most, the last one always", async () => {
     await using stage = new Stage();
     const run = async (turn: Turn) => {
@@ -85,6 +86,7 @@ describe("what a turn shows", () => {
     assert.equal(states(ended.view), "done,done,done");
   });
 
+  // keeps: plan-end-reconciled
   test("settles what the plan left open when the turn ends (progress/v1)", async () => {
     await using stage = new Stage();
     const run = async (turn: Turn) => {

@@ -65,6 +65,7 @@ describe("the task of a turn", () => {
     ]);
   });
 
+  // keeps: profile-tasks-states
   it("is in the state that the turn's own and what it waits for make together", () => {
     const shown = (state: TurnState, waitsFor?: WaitKind) =>
       taskOf(turn({ state, view: waitsFor ? { waitsFor } : {} }), options).status.state;
@@ -77,6 +78,7 @@ describe("the task of a turn", () => {
     assert.equal(shown("canceled"), "TASK_STATE_CANCELED");
   });
 
+  // keeps: profile-tasks-status-message
   it("shows what was said last in the status, and the rest in the history, oldest first, each with its own id", () => {
     const view: TurnView = {
       status: said("s-3", "Almost there"),
@@ -100,6 +102,7 @@ describe("the task of a turn", () => {
     );
   });
 
+  // keeps: profile-rules-visible
   it("shows no journal, no version, no deaths and no reason why it is held (I10)", () => {
     const view: TurnView = { held: { code: "journal.diverged", message: "effect(secret) at agent.ts:3" } };
     const text = JSON.stringify(
@@ -185,6 +188,7 @@ describe("extension data", () => {
     assert.deepEqual(artifacts?.[0]?.extensions, [files, "https://example.com/x"]);
   });
 
+  // keeps: profile-extensions-none-unasked, profile-serves-plain-client
   it("of none goes out to a request that activated none, the history and the caller's own included", () => {
     const task = taskOf(turn({ state: "uncertain", view, message }), options);
     const text = JSON.stringify(task);
@@ -194,6 +198,7 @@ describe("extension data", () => {
     assert.deepEqual(task.artifacts?.[0]?.extensions, ["https://example.com/x"]);
   });
 
+  // keeps: profile-serves-v1-client
   it("of each is there exactly when that one is active", () => {
     for (const uri of EXTENSION_URIS) {
       for (const state of ["uncertain", "completed"] as const) {
@@ -203,6 +208,7 @@ describe("extension data", () => {
     }
   });
 
+  // keeps: telemetry-totals-end, telemetry-totals-sums
   it("of telemetry comes with the end, with the sums that the agent reported and the request's trace", () => {
     const ended = taskOf(turn({ view }), { ...options, active: new Set([telemetry]) });
     assert.deepEqual(ended.metadata?.[telemetry], {
@@ -215,6 +221,7 @@ describe("extension data", () => {
     assert.ok(isTelemetryData(bare.metadata[telemetry]));
   });
 
+  // keeps: plan-shown-whole
   it("of a plan is absent while there is none", () => {
     assert.equal("metadata" in taskOf(turn(), { ...options, active: new Set([progress]) }), false);
   });
@@ -227,6 +234,7 @@ describe("the prompt of an interaction", () => {
     return taskOf(turn({ state: "waiting", view }), { ...options, active }).status.message?.parts;
   };
 
+  // keeps: interactions-asks-words-will-not-do
   it("tells who has no part in interactions/v1 that words do not answer it, and who can (A2A 7.6.1)", () => {
     for (const kind of ["approval", "connection"] as const) {
       const parts = asked(kind, new Set([EXTENSIONS.progress]));
@@ -248,6 +256,7 @@ describe("what SendMessage answers", () => {
     assert.deepEqual(sendResponseOf(turn(), options), { task: taskOf(turn(), options) });
   });
 
+  // keeps: profile-tasks-message
   it("is the agent's Message when it answered with one: the same each time, with the ids of its task", () => {
     const replied = turn({ view: { reply: [{ text: "Hi" }] } });
     const message = {

@@ -142,6 +142,7 @@ describe("a turn that waits", () => {
     });
   }
 
+  // keeps: interactions-asks-one
   test("for several answers shows them one after another, in the order in which it asked (E13)", async () => {
     await using stage = new Stage();
     const run = async (turn: Turn) =>
@@ -168,6 +169,7 @@ describe("a turn that waits", () => {
     );
   });
 
+  // keeps: interactions-answer-once
   test("is answered once: the second of two answers at the same moment finds nothing open", async () => {
     await using stage = new Stage();
     const run = async (turn: Turn) => ({ is: await turn.approve({ prompt: "Go on?" }) });
@@ -184,6 +186,7 @@ describe("a turn that waits", () => {
     assert.equal(await node.told(turn), "approval end:answered");
   });
 
+  // keeps: profile-contexts-again-first, interactions-answer-again
   test("takes a retried answer as the success that it was, whatever came after (E14)", async () => {
     await using stage = new Stage();
     const run = async (turn: Turn) => ({
@@ -568,6 +571,7 @@ describe("a connection (E13)", () => {
       }),
     });
 
+  // keeps: interactions-connection-verified
   test("is verified when the caller says so; while it is not, the same interaction stays open", async () => {
     await using stage = new Stage();
     const state = { connected: false, looks: 0 };
@@ -588,6 +592,7 @@ describe("a connection (E13)", () => {
     assert.equal(state.looks, 2);
   });
 
+  // keeps: interactions-connection-by-itself
   test("is verified every pollMs without anybody saying so", async () => {
     await using stage = new Stage();
     const state = { connected: false, looks: 0 };
@@ -606,6 +611,7 @@ describe("a connection (E13)", () => {
     assert.deepEqual(output(await node.ended(turn)), { is: true });
   });
 
+  // keeps: interactions-connection-declined
   test("that the caller declines is false", async () => {
     await using stage = new Stage();
     const state = { connected: true, looks: 0 };
