@@ -31,7 +31,7 @@ export const ROOMS: readonly Room[] = [
   },
   {
     name: "runtime ports",
-    at: ["store/store", "store/files", "store/signal", "store/errors", "files/blob"].map(
+    at: ["store/store", "store/files", "store/push", "store/signal", "store/errors", "files/blob"].map(
       (port) => `packages/runtime/src/${port}`,
     ),
     imports: [],

@@ -6,6 +6,7 @@ export function createLocalSignal(): Signal {
   const turns = new Map<number, Set<() => void>>();
   const all = new Set<(key: TurnKey) => void>();
   const due = new Set<() => void>();
+  const announced = new Set<() => void>();
   return {
     turnChanged(key) {
       const listeners = turns.get(key.turn);
@@ -31,10 +32,18 @@ export function createLocalSignal(): Signal {
       due.add(listener);
       return () => due.delete(listener);
     },
+    announced() {
+      for (const listener of [...announced]) listener();
+    },
+    onAnnounced(listener) {
+      announced.add(listener);
+      return () => announced.delete(listener);
+    },
     async [Symbol.asyncDispose]() {
       turns.clear();
       all.clear();
       due.clear();
+      announced.clear();
     },
   };
 }

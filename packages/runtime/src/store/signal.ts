@@ -1,5 +1,5 @@
 /**
- * "Something about this turn changed", and "something is due". Hints (I9): who hears one reads the store again, and losing one
+ * "Something about this turn changed", "something is due", and "something is to be told to webhooks". Hints (I9): who hears one reads the store again, and losing one
  * costs latency only.
  */
 import type { TurnKey } from "../turn/record.ts";
@@ -12,4 +12,7 @@ export interface Signal extends AsyncDisposable {
   onTurns(listener: (key: TurnKey) => void): () => void;
   due(): void;
   onDue(listener: () => void): () => void;
+  /** There is something to deliver to webhooks. */
+  announced(): void;
+  onAnnounced(listener: () => void): () => void;
 }

@@ -9,6 +9,7 @@ import type { TaskState, TurnState } from "@nylorun/protocol";
 import type { Entry } from "../turn/journal.ts";
 import type { Claim, StoredMessage, TurnKey, TurnRecord, TurnView } from "../turn/record.ts";
 import type { FileStore, Output } from "./files.ts";
+import type { PushStore, PushTarget } from "./push.ts";
 
 /** What one subject may have. Nothing of it is taken from others: a subject that reaches a limit is told so. */
 export interface SubjectLimits {
@@ -125,15 +126,24 @@ export interface Store extends AsyncDisposable {
   readonly files: FileStore;
 
   readonly sessions: SessionStore;
+  readonly push: PushStore;
 
   /** A key that the Runtime made for itself (task ids, …), made with `make` at the first call ever. */
   secret(name: string, make: () => Uint8Array): Promise<Uint8Array>;
+  /** Those whose name begins with `prefix`, oldest first. */
+  secrets(prefix: string): Promise<readonly Secret[]>;
 
   /** A read resolves with what is committed at that very moment, and signals of later changes come after it. */
   readonly readsAreCurrent: boolean;
 
   /** The store's clock. */
   now(): number;
+}
+
+export interface Secret {
+  readonly name: string;
+  readonly value: Uint8Array;
+  readonly createdAt: number;
 }
 
 export interface MessageKey {
@@ -164,6 +174,8 @@ export interface Accept {
   readonly dedupeMs: number;
   /** Of the subject. Default: none. */
   readonly limits?: SubjectLimits;
+  /** Who else is to hear of the turn, from its beginning on. */
+  readonly push?: PushTarget;
   /** Claim the context at once if it is idle: saves the way through `claimDue`. */
   readonly claim: { readonly leaseMs: number } | undefined;
 }
@@ -204,6 +216,8 @@ export interface Commit {
   readonly forgive?: boolean;
   /** A reply that is taken with this change: deduplicated and remembered in the same transaction. */
   readonly message?: { readonly key: MessageKey; readonly contentHash: string; readonly dedupeMs: number };
+  /** Who else is to hear of the turn, from this change on. */
+  readonly push?: PushTarget;
   /** What becomes of the context. Default: `go on`. */
   readonly then?: Then;
 }
@@ -229,7 +243,9 @@ export type Committed =
   /** The claim is lost, or the state is none of `from`. */
   | { readonly kind: "fenced"; readonly state: TurnState }
   | { readonly kind: "duplicate" }
-  | { readonly kind: "reused" };
+  | { readonly kind: "reused" }
+  /** The turn has as many push configs as one may have. */
+  | { readonly kind: "pushFull" };
 
 export interface TurnQuery {
   readonly subject: string;
@@ -267,8 +283,8 @@ export interface UnfinishedPage {
 }
 
 export interface Forget {
-  readonly what: "messages" | "journals" | "turns";
-  /** The journals of turns that ended before this moment, or the turns; message ids that are remembered until then. */
+  readonly what: "messages" | "journals" | "turns" | "giveUps";
+  /** The journals of turns that ended before this moment, or the turns; deliveries that were given up before; message ids that are remembered until then. */
   readonly before: number;
   /** {@link Forgotten.next} of the step before. Default: the beginning. */
   readonly after?: number;
@@ -300,6 +316,8 @@ export interface StoreFigures {
   /** Contexts that wait for a node, and since when the oldest does. */
   readonly ready: number;
   readonly readySince: number | undefined;
+  /** Deliveries that wait to reach their webhook, since when the oldest does, and those that were given up. */
+  readonly deliveries: { readonly waiting: number; readonly since: number | undefined; readonly givenUp: number };
   /** What everything takes, and how much of that is free to be used again. Undefined where the store does not know. */
   readonly bytes: number | undefined;
   readonly freeBytes: number | undefined;

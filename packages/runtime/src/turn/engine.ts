@@ -4,6 +4,7 @@
 import { isInterrupted, isTerminal, taskNotCancelable, taskNotFound, taskStateOf } from "@nylorun/protocol";
 import type { ExtensionUri, Message } from "@nylorun/protocol";
 
+import type { PushTarget } from "../store/push.ts";
 import type { Commit, TurnPage, TurnQuery } from "../store/store.ts";
 import { Inbox } from "./inbox.ts";
 import { unfinished } from "./journal.ts";
@@ -29,6 +30,8 @@ export interface Incoming extends Scope {
   readonly active: ReadonlySet<ExtensionUri>;
   /** W3C trace context; made anew when the request had none. */
   readonly traceparent: string | undefined;
+  /** A webhook that is to hear of the turn that takes the message. */
+  readonly push?: PushTarget | undefined;
 }
 
 /** What an operator says of an effect whose outcome was lost (E9). */

@@ -14,6 +14,7 @@ import {
 } from "@nylorun/protocol";
 import type { InteractionAnswer, Message } from "@nylorun/protocol";
 
+import { mostPushConfigs } from "../store/push.ts";
 import type { Accepted, Commit, MessageKey } from "../store/store.ts";
 import type { Incoming } from "./engine.ts";
 import type { Entry, InteractionOpened } from "./journal.ts";
@@ -65,6 +66,7 @@ export class Inbox {
           bytes: limits.subjectStoredBytes ?? Number.MAX_SAFE_INTEGER,
         },
         dedupeMs: limits.messageDedupeMs,
+        ...(incoming.push && { push: incoming.push }),
         claim: fill && { leaseMs: limits.leaseMs },
       });
     } finally {
@@ -130,10 +132,12 @@ export class Inbox {
         revision: turn.revision,
         from: ["waiting"],
         message: { key: messageKey(incoming, turn.contextId), contentHash, dedupeMs: limits.messageDedupeMs },
+        ...(incoming.push && { push: incoming.push }),
       });
       if (committed.kind === "committed") traceWaits(this.#options, turn, { ...change, cause: incoming.traceparent });
       if (committed.kind === "committed" || committed.kind === "duplicate") return this.#load(turn);
       if (committed.kind === "reused") throw messageIdReused();
+      if (committed.kind === "pushFull") throw pushConfigLimit("configuration.taskPushNotificationConfig");
       // Somebody was faster: it is judged by what there is now.
     }
     throw new Error("The turn changed a hundred times while a reply to it was taken.");
@@ -251,6 +255,14 @@ function messageIdReused() {
   return invalidParams(
     [{ field: "message.messageId", description: "was used before, for a message with other content" }],
     "MESSAGE_ID_REUSED",
+  );
+}
+
+/** A task has as many push configs as one may have. */
+export function pushConfigLimit(field: string) {
+  return invalidParams(
+    [{ field, description: `would be one more than the ${mostPushConfigs} that a task may have` }],
+    "PUSH_CONFIG_LIMIT",
   );
 }
 

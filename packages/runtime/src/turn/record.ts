@@ -111,6 +111,29 @@ export interface Said {
   readonly extensionData?: Readonly<Record<string, unknown>>;
 }
 
+/**
+ * What webhooks are told of, as it was when it happened: a task goes on while a webhook is down, and each must hear all of it, in order.
+ *
+ * | kind     | what happened                                                                             | told as          |
+ * |----------|-------------------------------------------------------------------------------------------|------------------|
+ * | status   | the state, the interaction, the lost effect, the plan or the step text is another one     | `statusUpdate`   |
+ * | artifact | there is an artifact, or a new version of one                                             | `artifactUpdate` |
+ * | reply    | the agent answered with a Message                                                         | `message`        |
+ * | task     | somebody began to listen, and the task had ended or waited already                        | `task`           |
+ */
+export type Change =
+  | {
+      readonly kind: "status";
+      readonly state: TurnState;
+      readonly statusAt: number;
+      readonly view: Pick<TurnView, "status" | "waitsFor" | "plan" | "lost" | "totals">;
+      /** Only the plan or the step text: a newer one says all that this one does. */
+      readonly soft?: true;
+    }
+  | { readonly kind: "artifact"; readonly artifact: Artifact }
+  | { readonly kind: "reply"; readonly parts: readonly Part[] }
+  | { readonly kind: "task"; readonly state: TurnState; readonly statusAt: number; readonly view: TurnView };
+
 /** A node's right to run the active turn of a context, for a while. Each claim of a context has a higher epoch. */
 export interface Claim {
   readonly epoch: number;

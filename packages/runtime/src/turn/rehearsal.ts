@@ -117,6 +117,8 @@ function withoutConsequence(ports: RehearsalPorts, turn: TurnRecord): EnginePort
       onTurns: () => silent,
       due: silent,
       onDue: () => silent,
+      announced: silent,
+      onAnnounced: () => silent,
       async [Symbol.asyncDispose]() {},
     },
     log: { debug: silent, info: silent, warn: silent, error: silent },

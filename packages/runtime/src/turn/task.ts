@@ -15,13 +15,14 @@ import type {
   Part,
   ProgressData,
   SendMessageResponse,
+  StreamResponse,
   Struct,
   Task,
   TaskStatus,
   TelemetryData,
 } from "@nylorun/protocol";
 
-import type { Said, TurnRecord } from "./record.ts";
+import type { Change, Said, TurnRecord } from "./record.ts";
 import type { TaskIds } from "./task-id.ts";
 
 export interface TaskOptions {
@@ -67,6 +68,27 @@ export function sendResponseOf(record: TurnRecord, options: TaskOptions): SendMe
 /** The Message that the agent answered with. It carries the ids of its task, so that a caller can find that again. */
 function replyOf(parts: readonly Part[], { contextId, taskId }: Pick<Place, "contextId" | "taskId">): Message {
   return { messageId: `reply-${taskId}`, contextId, taskId, role: "ROLE_AGENT", parts };
+}
+
+/** What a webhook is told of a change (A2A 1.0, section 4.3.3), as the task was then. */
+export function streamResponseOf(record: TurnRecord, change: Change, options: TaskOptions): StreamResponse {
+  const { active, taskIds } = options;
+  const { contextId } = record;
+  const taskId = taskIds.encode(record);
+  switch (change.kind) {
+    case "task":
+      return { task: taskOf({ ...record, ...change }, options) };
+    case "status": {
+      const then = { ...record, ...change };
+      const metadata = metadataOf(then, active);
+      const status = statusOf(then, { contextId, taskId, active });
+      return { statusUpdate: { taskId, contextId, status, ...(metadata && { metadata }) } };
+    }
+    case "artifact":
+      return { artifactUpdate: { taskId, contextId, artifact: artifactOf(change.artifact, active), lastChunk: true } };
+    case "reply":
+      return { message: replyOf(change.parts, { contextId, taskId }) };
+  }
 }
 
 function statusOf(record: TurnRecord, place: Place): TaskStatus {

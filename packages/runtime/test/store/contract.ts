@@ -13,6 +13,7 @@ import { forgettingContract } from "./contract/forgetting.ts";
 import { keyContract } from "./contract/keys.ts";
 import { listContract } from "./contract/lists.ts";
 import { messageContract } from "./contract/messages.ts";
+import { pushContract } from "./contract/push.ts";
 import { reopenContract } from "./contract/reopen.ts";
 import { sequenceContract } from "./contract/sequences.ts";
 import { shareContract } from "./contract/shares.ts";
@@ -37,6 +38,7 @@ export function storeContract(name: string, open: Open, { runs: given, turns }: 
     thenContract(open);
     listContract(open, runs);
     keyContract(open);
+    pushContract(open);
     reopenContract(open);
     crowdContract(open);
     sequenceContract(open, runs);

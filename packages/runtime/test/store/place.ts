@@ -48,6 +48,8 @@ export class Place implements AsyncDisposable {
       onTurns: () => () => undefined,
       due: () => void heard.push("due"),
       onDue: () => () => undefined,
+      announced: () => void heard.push("announced"),
+      onAnnounced: () => () => undefined,
       async [Symbol.asyncDispose]() {},
     };
     const opened = await open({ now: () => clock.place?.now ?? dawn, signal });

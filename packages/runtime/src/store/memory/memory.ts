@@ -25,6 +25,7 @@ import type {
 } from "../store.ts";
 import { Holdings } from "./holdings.ts";
 import { isEnded, isTroubled } from "./lists.ts";
+import { MemoryOutbox } from "./outbox.ts";
 
 /** Who asks, and when. */
 export interface Asker {
@@ -56,6 +57,7 @@ interface Turn {
 
 export class Memory {
   readonly holdings = new Holdings();
+  readonly outbox = new MemoryOutbox();
   readonly #contexts = new Map<number, Context>();
   readonly #named = new Map<string, Context>();
   readonly #turns = new Map<number, Turn>();
@@ -101,6 +103,7 @@ export class Memory {
       view: {},
     };
     this.#turns.set(turn, { record, journal: [] });
+    if (accept.push) this.outbox.put(record, accept.push, now);
     if (accept.dedupeMs > 0) this.#remember(accept, record, now);
     if (busy) {
       context.queue = [...context.queue, turn];
@@ -163,6 +166,7 @@ export class Memory {
   /** Those who held leases are no more. */
   endLeases(now: number): void {
     for (const context of this.#contexts.values()) if (context.runner !== undefined) context.dueAt = now;
+    this.outbox.endLeases(now);
   }
 
   renew(leases: readonly { readonly context: number; readonly epoch: number }[], until: number, node: string) {
@@ -191,6 +195,7 @@ export class Memory {
     if (record.length !== change.length || record.revision !== revision) {
       return [{ kind: "behind", length: record.length }, false];
     }
+    if (change.push && !this.outbox.hasRoom(record, change.push.id)) return [{ kind: "pushFull" }, false];
 
     journal.push(...(change.entries ?? []));
     const { state = record.state, view = record.view } = change;
@@ -207,6 +212,8 @@ export class Memory {
     this.holdings.output(record, change.outputs ?? []);
     if (isEnded(state) && !isEnded(record.state)) this.holdings.ended(record, now);
     if (message) this.#remember(message, record, now);
+    this.outbox.changed(record, record, turn.record, now);
+    if (change.push) this.outbox.put(turn.record, change.push, now);
     const { next, due } = this.#then(context, change, { node, now });
     return [{ kind: "committed", length: journal.length, next }, due];
   }
@@ -240,6 +247,10 @@ export class Memory {
       const past = [...this.#messages].filter(([, { forgetAt }]) => forgetAt <= before).slice(0, limit);
       for (const [name] of past) this.#messages.delete(name);
       return { count: past.length, next: past.length < limit ? undefined : 0 };
+    }
+    if (what === "giveUps") {
+      const count = this.outbox.forgetGiveUps(before, limit);
+      return { count, next: count < limit ? undefined : 0 };
     }
     const rest = [...this.#turns.values()].filter(({ record }) => record.turn > after);
     const looked = rest.slice(0, limit);
@@ -292,6 +303,7 @@ export class Memory {
 
   #drop({ record }: Turn, now: number): void {
     const context = this.#contexts.get(record.context)!;
+    this.outbox.dropTurn(record);
     this.#turns.delete(record.turn);
     this.holdings.dropped(record, now);
     context.queue = context.queue.filter((turn) => turn !== record.turn);
@@ -333,7 +345,8 @@ export class Memory {
     let bytes = 0;
     for (const { record, journal } of this.#turns.values()) {
       if (record.subject !== subject) continue;
-      bytes += sizeOf(record.message) + sizeOf(record.view) + sizeOf(journal) + this.holdings.bytesOf(record);
+      bytes += sizeOf(record.message) + sizeOf(record.view) + sizeOf(journal);
+      bytes += this.holdings.bytesOf(record) + sizeOf(this.outbox.of(record));
     }
     return bytes;
   }
@@ -383,7 +396,9 @@ export class Memory {
     context.dueAt = next === undefined ? undefined : now;
     if (next === undefined) return;
     const turn = this.#turns.get(next)!;
-    turn.record = { ...turn.record, state: "running", statusAt: now };
+    const before = turn.record;
+    turn.record = { ...before, state: "running", statusAt: now };
+    this.outbox.changed(before, before, turn.record, now);
   }
 
   #claim(context: Context, key: number, { node, until }: { readonly node: string; readonly until: number }): Claim {

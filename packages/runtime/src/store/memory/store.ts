@@ -1,3 +1,4 @@
+import type { TurnKey } from "../../turn/record.ts";
 /**
  * The Store in memory: for tests of agents, where every run begins with nothing and ends with the process. It keeps every promise
  * of the port but to outlive the process.
@@ -38,7 +39,7 @@ export function createMemoryHome(): MemoryHome {
 interface Shelf {
   keys: { readonly hash: string; record: KeyRecord }[];
   readonly sessions: Map<string, Session>;
-  readonly secrets: Map<string, Uint8Array>;
+  readonly secrets: Map<string, { readonly value: Uint8Array; readonly createdAt: number }>;
 }
 
 interface Opening extends MemoryStoreOptions {
@@ -48,8 +49,11 @@ interface Opening extends MemoryStoreOptions {
 }
 
 function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): Store {
-  const write = createWriter();
+  const write = createWriter(() => {
+    if (memory.outbox.announced()) signal.announced();
+  });
   const asker = () => ({ node, now: now() });
+  const turnOf = (key: TurnKey) => memory.turn(key)!;
   return {
     readsAreCurrent: true,
     now,
@@ -123,6 +127,7 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
     measure: async () => ({
       turns: countsOf(memory.records()),
       ...memory.ready(),
+      deliveries: memory.outbox.figures(),
       bytes: undefined,
       freeBytes: undefined,
       fileBytes: memory.holdings.bytes,
@@ -181,14 +186,46 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
       gone: (blobs) => write(() => memory.holdings.gone(blobs)),
     },
 
+    push: {
+      put(key, target) {
+        const at = now();
+        const owned = copy(target);
+        return write(() => {
+          const record = memory.turn(key);
+          return record === undefined ? "unknown" : memory.outbox.put(record, owned, at);
+        });
+      },
+      list: async (key) => copy(memory.outbox.list(key)),
+      remove: (key, id) => write(() => memory.outbox.remove(key, id)),
+      claim(claim) {
+        const at = now();
+        return write(() => copy(memory.outbox.claim(claim, at, turnOf)));
+      },
+      settle(attempt, outcome) {
+        const at = now();
+        return write(() => memory.outbox.settle(attempt, outcome, at));
+      },
+      nextDue: async (after) => memory.outbox.nextDue(after),
+      deliveries: async ({ givenUp, limit }) => memory.outbox.deliveries(givenUp, limit, turnOf),
+      resend(delivery) {
+        const at = now();
+        return write(() => memory.outbox.resend(delivery, at));
+      },
+    },
+
+    secrets: async (prefix) =>
+      [...shelf.secrets]
+        .filter(([name]) => name.startsWith(prefix))
+        .map(([name, { value, createdAt }]) => ({ name, value: value.slice(), createdAt })),
+
     async secret(name, make) {
       const found = shelf.secrets.get(name);
-      if (found !== undefined) return found.slice();
-      const made = make().slice();
+      if (found !== undefined) return found.value.slice();
+      const made = { value: make().slice(), createdAt: now() };
       return write(() => {
-        const value = shelf.secrets.get(name) ?? made;
-        shelf.secrets.set(name, value);
-        return value.slice();
+        const kept = shelf.secrets.get(name) ?? made;
+        shelf.secrets.set(name, kept);
+        return kept.value.slice();
       });
     },
 
@@ -219,14 +256,19 @@ interface Writer {
   close(): Promise<void>;
 }
 
-/** Operations in the order in which they were asked for, those of one turn of the event loop at once. */
-function createWriter(): Writer {
+/**
+ * Operations in the order in which they were asked for, those of one turn of the event loop at once.
+ *
+ * @param written Told after each lot.
+ */
+function createWriter(written: () => void): Writer {
   let queue: (() => void)[] = [];
   let closed = false;
   const run = () => {
     const batch = queue;
     queue = [];
     for (const operation of batch) operation();
+    written();
   };
   const write = <Result>(operation: () => Result): Promise<Result> => {
     if (closed) return Promise.reject(new StoreError("store.closed", "The store is closed."));

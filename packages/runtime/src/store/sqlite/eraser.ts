@@ -7,13 +7,14 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { TurnState } from "@nylorun/protocol";
 
 import type { Holdings } from "./holdings.ts";
+import type { Outbox } from "./outbox.ts";
 import type { ContextRow, Schedule } from "./schedule.ts";
 import { prepare, terminal } from "./statements.ts";
 import { statusOf } from "./status.ts";
 import type { Removed, Tallies } from "./tallies.ts";
 
 export interface ForgetArgs {
-  readonly what: "messages" | "journals" | "turns";
+  readonly what: "messages" | "journals" | "turns" | "giveUps";
   readonly before: number;
   /** The key of the last row that was looked at; 0: from the beginning. */
   readonly after: number;
@@ -44,7 +45,7 @@ export interface EraseResult {
 const bytesAtOnce = 4 * 1024 * 1024;
 
 const turnColumns = `
-  t.turn, t.scope, t.state, t.status, t.status_at, t.created_at, t.troubled,
+  t.turn, t.scope, t.state, t.status, t.status_at, t.created_at, t.troubled, t.pushes,
   octet_length(t.message) + coalesce(octet_length(t.extension_data), 0) + octet_length(t.view) AS bytes,
   c.context, c.subject, c.active, c.epoch, c.runner, c.ready_at`;
 const turnTables = "turns t JOIN contexts c ON c.context = t.context";
@@ -64,8 +65,6 @@ const sql = {
   turn: `SELECT ${turnColumns} FROM ${turnTables} WHERE t.turn = ? AND t.context = ?`,
   turnsOf: `SELECT ${turnColumns} FROM ${turnTables} WHERE t.context = ? ORDER BY t.status LIMIT ?`,
   dropTurn: "DELETE FROM turns WHERE turn = ?",
-  dropConfigs: "DELETE FROM push_configs WHERE turn = ?",
-  dropDeliveries: "DELETE FROM outbox WHERE turn = ?",
 
   context: `
     SELECT c.context, c.runner, t.state FROM contexts c LEFT JOIN turns t ON t.turn = c.active
@@ -98,6 +97,7 @@ const sql = {
 export interface Ledgers {
   readonly tallies: Tallies;
   readonly schedule: Schedule;
+  readonly outbox: Outbox;
   readonly holdings: Holdings;
 }
 
@@ -105,12 +105,14 @@ export class Eraser {
   readonly #sql: Record<keyof typeof sql, StatementSync>;
   readonly #tallies: Tallies;
   readonly #schedule: Schedule;
+  readonly #outbox: Outbox;
   readonly #holdings: Holdings;
 
-  constructor(database: DatabaseSync, { tallies, schedule, holdings }: Ledgers) {
+  constructor(database: DatabaseSync, { tallies, schedule, outbox, holdings }: Ledgers) {
     this.#sql = prepare(database, sql);
     this.#tallies = tallies;
     this.#schedule = schedule;
+    this.#outbox = outbox;
     this.#holdings = holdings;
   }
 
@@ -124,6 +126,10 @@ export class Eraser {
         return this.#forgetJournals(args);
       case "turns":
         return this.#forgetTurns(args);
+      case "giveUps": {
+        const count = this.#outbox.forgetGiveUps(args.before, args.limit);
+        return { count, next: count < args.limit ? null : 0 };
+      }
     }
   }
 
@@ -260,8 +266,7 @@ export class Eraser {
       this.#tallies.add(subject, { bytes: -freed - held.bytes });
       return { freed, isAll: false };
     }
-    this.#sql.dropConfigs.run(turn);
-    this.#sql.dropDeliveries.run(turn);
+    if (row.pushes > 0) this.#outbox.dropTurn(turn);
     this.#sql.dropTurn.run(turn);
     freed += row.bytes;
     this.#tallies.add(subject, { bytes: -freed - held.bytes });
@@ -311,5 +316,6 @@ interface TurnRow extends ContextRow {
   readonly status_at: number;
   readonly created_at: number;
   readonly troubled: number;
+  readonly pushes: number;
   readonly bytes: number;
 }

@@ -12,6 +12,8 @@ import { Eraser } from "./eraser.ts";
 import type { EraseArgs, EraseResult, ForgetArgs, ForgetResult } from "./eraser.ts";
 import { Holdings } from "./holdings.ts";
 import type { HoldArgs } from "./holdings.ts";
+import { Outbox } from "./outbox.ts";
+import type { ClaimDeliveriesArgs, DeliveryRow, SettleArgs, TargetArgs } from "./outbox.ts";
 import { Schedule } from "./schedule.ts";
 import type { ClaimRow, ContextRow } from "./schedule.ts";
 import { prepare, terminal } from "./statements.ts";
@@ -35,6 +37,7 @@ export interface AcceptArgs {
   readonly queueDepth: number;
   /** Of the subject: see `Accept.limits`. */
   readonly limits: SubjectLimits;
+  readonly push: TargetArgs | null;
   readonly node: string;
   /** 0: not claimed. */
   readonly leaseMs: number;
@@ -74,6 +77,7 @@ export interface CommitArgs {
   readonly statusChanged: boolean;
   readonly forgive: boolean;
   readonly message: { readonly digest: string | null; readonly contentHash: string; readonly forgetAt: number } | null;
+  readonly push: TargetArgs | null;
   readonly then: "go on" | "wake" | "park" | "end";
   readonly dueAt: number | null;
   readonly graceMs: number;
@@ -87,7 +91,7 @@ export type CommitResult =
   | { readonly kind: "committed"; readonly length: number; readonly next: ClaimRow | null; readonly due: boolean }
   | { readonly kind: "behind"; readonly length: number }
   | { readonly kind: "fenced"; readonly state: TurnState }
-  | { readonly kind: "duplicate" | "reused" };
+  | { readonly kind: "duplicate" | "reused" | "pushFull" };
 
 const sql = {
   // Turns may be erased before their messages are forgotten: then nobody has seen those.
@@ -108,7 +112,7 @@ const sql = {
       (turn, context, scope, state, status, status_at, created_at, agent_version, traceparent, message, extension_data)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   findForCommit: `
-    SELECT t.scope, t.state, t.status, t.length, t.revision, t.status_at, t.deaths, octet_length(t.view) AS view_bytes,
+    SELECT t.scope, t.state, t.status, t.length, t.revision, t.status_at, t.deaths, t.pushes, octet_length(t.view) AS view_bytes,
       c.context, c.subject, c.active, c.epoch, c.runner, c.ready_at, c.due_at
     FROM turns t JOIN contexts c ON c.context = t.context
     WHERE t.turn = ? AND t.context = ?`,
@@ -141,6 +145,7 @@ const reservation = 4096;
 export class Operations {
   readonly #sql: Record<keyof typeof sql, StatementSync>;
   readonly #tallies: Tallies;
+  readonly #outbox: Outbox;
   readonly #schedule: Schedule;
   readonly #holdings: Holdings;
   readonly #eraser: Eraser;
@@ -151,11 +156,13 @@ export class Operations {
   constructor(database: DatabaseSync) {
     this.#sql = prepare(database, sql);
     this.#tallies = new Tallies(database);
-    this.#schedule = new Schedule(database, this.#tallies);
+    this.#outbox = new Outbox(database, this.#tallies);
+    this.#schedule = new Schedule(database, this.#tallies, this.#outbox);
     this.#holdings = new Holdings(database, this.#tallies);
     this.#eraser = new Eraser(database, {
       tallies: this.#tallies,
       schedule: this.#schedule,
+      outbox: this.#outbox,
       holdings: this.#holdings,
     });
     this.#reserved = { context: this.#counter("context"), turn: this.#counter("turn") };
@@ -186,6 +193,11 @@ export class Operations {
   /** Writes what the batch has added up, before it commits. */
   finish(): void {
     this.#tallies.write();
+  }
+
+  /** Whether something has come to be due for a webhook since this was last asked. */
+  announced(): boolean {
+    return this.#outbox.announced();
   }
 
   /** The whole batch is undone. */
@@ -244,6 +256,7 @@ export class Operations {
     this.#tallies.tally(scope, statusOf(state), 1);
     this.#tallies.add(subject, { bytes });
     if (args.digest !== null) this.#sql.addMessage.run(args.digest, context, turn, args.contentHash, args.forgetAt);
+    if (args.push !== null) this.#outbox.put({ context, turn, subject }, args.push, now);
     return { kind: "accepted", context, turn, state, statusAt, newContext: known === undefined, epoch };
   }
 
@@ -258,6 +271,7 @@ export class Operations {
   /** Leases of processes that no longer live: taking the home's lock ended them (E9). */
   endLeases(args: { now: number; longestLeaseMs: number }): void {
     this.#schedule.endLeases(args.now, args.longestLeaseMs);
+    this.#outbox.endLeases(args.now);
   }
 
   renew(args: { contexts: readonly { context: number; epoch: number }[]; until: number; node: string }): number[] {
@@ -280,7 +294,9 @@ export class Operations {
     if (row.length !== args.length || row.revision !== (args.revision ?? row.revision)) {
       return { kind: "behind", length: row.length };
     }
+    if (args.push !== null && !this.#outbox.hasRoom(turn, args.push.id)) return { kind: "pushFull" };
 
+    const before = row.pushes > 0 && (args.view !== null || args.state !== null) ? this.#outbox.shown(turn) : undefined;
     let { length } = row;
     let bytes = args.view === null ? 0 : Buffer.byteLength(args.view) - row.view_bytes;
     for (const { kind, body } of args.entries ?? []) {
@@ -313,6 +329,9 @@ export class Operations {
     if (args.message !== null && args.message.digest !== null) {
       this.#sql.addMessage.run(args.message.digest, context, turn, args.message.contentHash, args.message.forgetAt);
     }
+    const owner = { context, turn, subject: row.subject };
+    if (before !== undefined) this.#outbox.changed(owner, before, now);
+    if (args.push !== null) this.#outbox.put(owner, args.push, now);
     const { next, due } = this.#then(args, row);
     return { kind: "committed", length, next, due };
   }
@@ -383,6 +402,30 @@ export class Operations {
     this.#holdings.gone(args);
   }
 
+  putConfig(args: TargetArgs & { context: number; turn: number; now: number }): "put" | "full" | "unknown" {
+    const row = this.#sql.findForCommit.get(args.turn, args.context) as CommitRow | undefined;
+    if (row === undefined) return "unknown";
+    return this.#outbox.put({ context: args.context, turn: args.turn, subject: row.subject }, args, args.now);
+  }
+
+  removeConfig(args: { context: number; turn: number; id: string }): boolean {
+    return (
+      this.#sql.findForCommit.get(args.turn, args.context) !== undefined && this.#outbox.remove(args.turn, args.id)
+    );
+  }
+
+  claimDeliveries(args: ClaimDeliveriesArgs): DeliveryRow[] {
+    return this.#outbox.claim(args);
+  }
+
+  settle(args: SettleArgs): boolean {
+    return this.#outbox.settle(args);
+  }
+
+  resend(args: { delivery: number; now: number }): boolean {
+    return this.#outbox.resend(args.delivery, args.now);
+  }
+
   addKey(args: { hash: string; role: string; subject: string | null; now: number }): number {
     return Number(this.#sql.addKey.run(args.hash, args.role, args.subject, args.now).lastInsertRowid);
   }
@@ -438,6 +481,7 @@ interface CommitRow extends ContextRow {
   readonly status_at: number;
   readonly deaths: number;
   readonly due_at: number | null;
+  readonly pushes: number;
   readonly view_bytes: number;
 }
 

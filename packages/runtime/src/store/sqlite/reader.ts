@@ -9,6 +9,7 @@ import type { StoredMessage, TurnKey, TurnRecord, TurnView } from "../../turn/re
 import type { Blob } from "../files.ts";
 import type {
   KeyRecord,
+  Secret,
   Session,
   StoreFigures,
   TurnPage,
@@ -17,6 +18,7 @@ import type {
   UnfinishedQuery,
 } from "../store.ts";
 import { Counts } from "./counts.ts";
+import { deliveryFigures } from "./deliveries.ts";
 import { suspectSql } from "./statements.ts";
 import { BEGUN_STATUS_NUMBERS, ENDED_STATUS_NUMBERS, STATUS_NUMBERS, statusNumber } from "./status.ts";
 
@@ -196,6 +198,7 @@ export class Reader {
       turns: Object.fromEntries(turns) as Record<TaskState, number>,
       ready: ready["n"] as number,
       readySince: (ready["since"] as number | null) ?? undefined,
+      deliveries: deliveryFigures((text) => this.#sql(text)),
       bytes: pragma("page_count") * pageBytes,
       freeBytes: pragma("freelist_count") * pageBytes,
       fileBytes: this.#sql("SELECT value FROM counters WHERE name = 'fileBytes'").get()!["value"] as number,
@@ -239,6 +242,25 @@ export class Reader {
 
   secret(name: string): Uint8Array | undefined {
     return this.#sql("SELECT value FROM secrets WHERE name = ?").get(name)?.["value"] as Uint8Array | undefined;
+  }
+
+  secrets(prefix: string): Secret[] {
+    const rows = this.#sql(`
+      SELECT name, value, created_at AS createdAt FROM secrets WHERE substr(name, 1, ?) = ? ORDER BY created_at, name`).all(
+      prefix.length,
+      prefix,
+    );
+    return rows.map((row) => ({ ...(row as unknown as Secret) }));
+  }
+
+  /** Whose turn it is. */
+  owner(scope: number): Scope {
+    return this.#scope(scope);
+  }
+
+  /** A statement that is kept. */
+  sql(text: string): StatementSync {
+    return this.#sql(text);
   }
 
   close(): void {

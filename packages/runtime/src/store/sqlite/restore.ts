@@ -87,7 +87,11 @@ const sql = {
       bytes = coalesce((
         SELECT sum(octet_length(t.message) + coalesce(octet_length(t.extension_data), 0) + octet_length(t.view)
           + coalesce((SELECT sum(octet_length(j.body)) FROM journal j WHERE j.turn = t.turn), 0))
-        FROM turns t JOIN scopes USING (scope) WHERE scopes.subject = subjects.subject), 0)`,
+        FROM turns t JOIN scopes USING (scope) WHERE scopes.subject = subjects.subject), 0)
+      + coalesce((
+        SELECT sum(octet_length(p.target)
+          + coalesce((SELECT sum(octet_length(o.change)) FROM outbox o WHERE o.config = p.config), 0))
+        FROM push_configs p WHERE p.subject = subjects.subject), 0)`,
   dropTallies: "DELETE FROM tallies",
   tallyScopes: "INSERT INTO tallies SELECT scope, status, count(*) FROM turns GROUP BY scope, status",
   tallyAll: "INSERT INTO tallies SELECT 0, status, sum(n) FROM tallies GROUP BY status",

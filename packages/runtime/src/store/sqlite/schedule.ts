@@ -19,6 +19,7 @@ import type { TurnState } from "@nylorun/protocol";
 
 import { hasShare, suspectDeaths } from "../store.ts";
 import type { Share } from "../store.ts";
+import type { Outbox } from "./outbox.ts";
 import { prepare, suspectSql, terminal, terminalSql } from "./statements.ts";
 import { statusOf } from "./status.ts";
 import type { Tallies } from "./tallies.ts";
@@ -77,7 +78,8 @@ const sql = {
   renew: "UPDATE contexts SET due_at = ? WHERE context = ? AND epoch = ? AND runner = ?",
 
   // In the order in which they came: a moment that is written down never goes back.
-  findNext: "SELECT turn, scope, troubled FROM turns WHERE context = ? AND status = ? ORDER BY status_at, turn LIMIT 1",
+  findNext:
+    "SELECT turn, scope, troubled, pushes FROM turns WHERE context = ? AND status = ? ORDER BY status_at, turn LIMIT 1",
   startTurn: "UPDATE turns SET state = ?, status = ?, status_at = ? WHERE turn = ?",
   countDeath: "UPDATE turns SET deaths = deaths + 1 WHERE turn = ?",
 
@@ -104,11 +106,13 @@ const sql = {
 export class Schedule {
   readonly #sql: Record<keyof typeof sql, StatementSync>;
   readonly #tallies: Tallies;
+  readonly #outbox: Outbox;
   #place: number;
 
-  constructor(database: DatabaseSync, tallies: Tallies) {
+  constructor(database: DatabaseSync, tallies: Tallies, outbox: Outbox) {
     this.#sql = prepare(database, sql);
     this.#tallies = tallies;
+    this.#outbox = outbox;
     this.#place = (this.#sql.lastPlace.get() as { place: number }).place;
   }
 
@@ -181,7 +185,7 @@ export class Schedule {
    */
   goOn(context: ContextRow, now: number, claimer?: Claimer): { readonly next: ClaimRow | null; readonly due: boolean } {
     const next = this.#sql.findNext.get(context.context, statusOf("queued")) as
-      | { turn: number; scope: number; troubled: number }
+      | { turn: number; scope: number; troubled: number; pushes: number }
       | undefined;
     if (next === undefined) {
       this.#leave(context);
@@ -191,7 +195,12 @@ export class Schedule {
     this.unqueue(context);
     // A turn that waited in a home that was restored is held when it is its turn.
     const state: TurnState = next.troubled === 1 ? "held" : "running";
+    const before = next.pushes > 0 ? this.#outbox.shown(next.turn) : undefined;
     this.#sql.startTurn.run(state, statusOf(state), this.#tallies.moment(now), next.turn);
+    if (before !== undefined) {
+      const { context: key, subject } = context;
+      this.#outbox.changed({ context: key, turn: next.turn, subject }, before, now);
+    }
     this.#tallies.tally(next.scope, statusOf("queued"), -1);
     this.#tallies.tally(next.scope, statusOf(state), 1);
     this.#leave(context);

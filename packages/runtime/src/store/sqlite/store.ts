@@ -7,6 +7,7 @@ import { hash, randomUUID } from "node:crypto";
 import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
 import { StoreError } from "../errors.ts";
 import type { FileStore } from "../files.ts";
+import type { PushStore } from "../push.ts";
 import type { Signal } from "../signal.ts";
 import type {
   Accept,
@@ -26,6 +27,7 @@ import type {
   UnfinishedQuery,
 } from "../store.ts";
 import { openReadOnly } from "./database.ts";
+import { createPushStore, targetArgs } from "./deliveries.ts";
 import type { CommitArgs } from "./operations.ts";
 import { Reader } from "./reader.ts";
 import type { ClaimRow } from "./schedule.ts";
@@ -65,7 +67,10 @@ const longestLeaseMs = 600_000;
  * @throws StoreError `store.newer`, `store.broken`.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const thread = await WriterThread.open(options.file, options);
+  const thread = await WriterThread.open(options.file, {
+    ...options,
+    onAnnounced: () => options.signal.announced(),
+  });
   const reader = new Reader(openReadOnly(options.file));
   const store = new SqliteStore(thread, reader, options);
   await thread.run("endLeases", { now: store.now(), longestLeaseMs });
@@ -87,6 +92,7 @@ class SqliteStore implements Store {
   readonly keys: KeyStore;
   readonly sessions: SessionStore;
   readonly files: FileStore;
+  readonly push: PushStore;
 
   constructor(thread: WriterThread, reader: Reader, options: SqliteStoreOptions) {
     this.#thread = thread;
@@ -95,6 +101,7 @@ class SqliteStore implements Store {
     this.#file = options.file;
     this.#hasRoom = options.hasRoom ?? (() => true);
     this.now = options.now ?? Date.now;
+    this.push = createPushStore({ thread, reader, node: this.#node, now: this.now });
     this.keys = {
       add: async ({ hash: keyHash, holder }) => {
         const subject = holder.role === "subject" ? holder.subject : null;
@@ -155,6 +162,7 @@ class SqliteStore implements Store {
       reject: accept.whenBusy === "reject",
       queueDepth: accept.queueDepth,
       limits: accept.limits ?? noLimits,
+      push: accept.push === undefined ? null : targetArgs(accept.push),
       node: this.#node,
       leaseMs: accept.claim?.leaseMs ?? 0,
       now,
@@ -232,6 +240,7 @@ class SqliteStore implements Store {
               contentHash: change.message.contentHash,
               forgetAt: now + change.message.dedupeMs,
             },
+      push: change.push === undefined ? null : targetArgs(change.push),
       then: change.then?.do ?? "go on",
       dueAt: change.then?.do === "park" ? (change.then.dueAt ?? null) : null,
       graceMs: change.then?.do === "end" ? (change.then.graceMs ?? 0) : 0,
@@ -313,6 +322,10 @@ class SqliteStore implements Store {
 
   async secret(name: string, make: () => Uint8Array): Promise<Uint8Array> {
     return this.#reader.secret(name) ?? this.#thread.run("secret", { name, value: make(), now: this.now() });
+  }
+
+  async secrets(prefix: string) {
+    return this.#reader.secrets(prefix);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

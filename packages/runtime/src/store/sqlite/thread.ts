@@ -21,6 +21,8 @@ export interface WriterListeners {
   /** See SqliteStoreOptions. */
   readonly onWrite?: (ms: number) => void;
   readonly onBroken?: (error: StoreError) => void;
+  /** Something has come to be due for a webhook. */
+  readonly onAnnounced?: () => void;
 }
 
 /** So large that a batch holds the event loop of the writer for some tens of milliseconds at most. */
@@ -95,7 +97,7 @@ export class WriterThread {
   #settle(answer: BatchResult): void {
     const batch = this.#inFlight ?? [];
     this.#inFlight = undefined;
-    const { onWrite, onBroken } = this.#listeners;
+    const { onWrite, onBroken, onAnnounced } = this.#listeners;
     if ("failed" in answer) {
       const error = storeError(answer);
       for (const { reject } of batch) reject(error);
@@ -110,6 +112,7 @@ export class WriterThread {
         if ("error" in result) reject(new StoreError("store.failed", `A write failed: ${result.error}.`));
         else resolve(result.value as never);
       });
+      if (answer.announced) onAnnounced?.();
     }
     this.#send();
   }

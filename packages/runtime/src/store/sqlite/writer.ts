@@ -11,11 +11,15 @@ import { Operations } from "./operations.ts";
 
 /** Names and arguments of the operations, in order. */
 export type Batch = readonly (readonly [name: OperationName, args: unknown])[];
-export type OperationName = Exclude<keyof Operations, "reserve" | "keep" | "undo" | "finish" | "forget">;
+export type OperationName = Exclude<keyof Operations, "reserve" | "keep" | "undo" | "finish" | "forget" | "announced">;
 
 /** What came of each, in the same order; or why nothing of the batch is stored. */
 export type BatchResult =
-  | { readonly results: readonly ({ readonly value: unknown } | { readonly error: string })[] }
+  | {
+      readonly results: readonly ({ readonly value: unknown } | { readonly error: string })[];
+      /** Something has come to be due for a webhook. */
+      readonly announced: boolean;
+    }
   | Failed;
 export interface Failed {
   readonly failed: { readonly code: string; readonly message: string };
@@ -53,7 +57,7 @@ try {
       });
       operations.finish();
       commit.run();
-      return { results };
+      return { results, announced: operations.announced() };
     } catch (error) {
       operations.forget();
       if (database.isTransaction) database.exec("ROLLBACK");

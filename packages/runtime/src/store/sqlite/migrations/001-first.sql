@@ -68,6 +68,7 @@ CREATE TABLE turns (
   revision INTEGER NOT NULL DEFAULT 0, -- changes so far
   deaths INTEGER NOT NULL DEFAULT 0, -- processes that died while they ran it
   troubled INTEGER NOT NULL DEFAULT 0, -- 1: held, or with lost effects
+  pushes INTEGER NOT NULL DEFAULT 0, -- configs of those who hear of it
   agent_version TEXT NOT NULL,
   traceparent TEXT NOT NULL,
   message TEXT NOT NULL, -- JSON, without extension data
@@ -136,32 +137,49 @@ CREATE TABLE outputs (
   PRIMARY KEY (context, path)
 ) WITHOUT ROWID;
 
+-- Who hears of a turn. Keys are not used twice, as a config that is no more may be claimed still.
 CREATE TABLE push_configs (
+  config INTEGER PRIMARY KEY AUTOINCREMENT,
   context INTEGER NOT NULL,
   turn INTEGER NOT NULL,
+  subject INTEGER NOT NULL,
   id TEXT NOT NULL,
-  config TEXT NOT NULL, -- JSON
+  origin TEXT NOT NULL, -- of its URL
+  target TEXT NOT NULL, -- JSON: where to, and what goes with it
+  revision INTEGER NOT NULL DEFAULT 0, -- changes of the target so far
   created_at INTEGER NOT NULL,
-  ended_at INTEGER,
-  due_at INTEGER,
-  lease_until INTEGER,
-  epoch INTEGER NOT NULL DEFAULT 0,
-  PRIMARY KEY (turn, id)
-) WITHOUT ROWID;
-CREATE INDEX push_configs_due ON push_configs (due_at) WHERE due_at IS NOT NULL;
+  epoch INTEGER NOT NULL DEFAULT 0, -- of the last claim
+  runner TEXT, -- the node that makes an attempt
+  failures INTEGER NOT NULL DEFAULT 0, -- attempts since the last success
+  due_at INTEGER, -- when its oldest delivery is to be tried; while it is: when the lease ends; null: nothing waits
+  UNIQUE (turn, id)
+);
+CREATE INDEX push_configs_due ON push_configs (origin, due_at);
+CREATE INDEX push_configs_claimed ON push_configs (config) WHERE runner IS NOT NULL;
 
--- What must be announced, written in the transaction of the change itself (I8).
+-- None of an origin's configs is due before this moment.
+CREATE TABLE push_origins (
+  origin TEXT PRIMARY KEY,
+  due_at INTEGER
+) WITHOUT ROWID;
+CREATE INDEX push_origins_due ON push_origins (due_at, origin) WHERE due_at IS NOT NULL;
+
+-- What must be announced to whom, written in the transaction of the change itself (I8).
 CREATE TABLE outbox (
-  delivery INTEGER PRIMARY KEY,
+  delivery INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL, -- as the webhook knows it
+  config INTEGER NOT NULL,
   context INTEGER NOT NULL,
   turn INTEGER NOT NULL,
-  config TEXT NOT NULL,
   change TEXT NOT NULL, -- JSON
+  soft INTEGER NOT NULL, -- 1: while it has not been tried, a newer one takes its place
   created_at INTEGER NOT NULL,
   attempts INTEGER NOT NULL DEFAULT 0,
+  error TEXT, -- why the last one failed
   given_up_at INTEGER
 );
-CREATE INDEX outbox_config ON outbox (turn, config, delivery);
+CREATE INDEX outbox_waiting ON outbox (config, given_up_at, delivery);
+CREATE INDEX outbox_given_up ON outbox (given_up_at, delivery) WHERE given_up_at IS NOT NULL;
 
 CREATE TABLE api_keys (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
