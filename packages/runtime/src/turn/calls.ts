@@ -48,15 +48,10 @@ export class Calls {
 
   /** Whether this turn goes the patched way: it marked that, or nothing that it did before lies ahead. */
   patched(mark: Start & { kind: "patched" }): boolean {
-    const { replay, cancelled, dropped } = this.#run;
+    const { replay, inStep, cancelled, dropped } = this.#run;
     if (cancelled) throw new Cancelled("The task was cancelled.");
     if (dropped) return false;
-    if (replay.isNext(mark)) {
-      this.meet(mark);
-      return true;
-    }
-    // What the old code called after this line: what has merely come back since says nothing of it.
-    if (replay.startsAhead) return false;
+    if (inStep && !replay.isNext(mark) && replay.isRecordedBeyond) return false;
     this.meet(mark);
     return true;
   }
@@ -70,7 +65,7 @@ export class Calls {
   meet(start: Start, met?: (at: number, isNew: boolean) => void): void {
     const { timeUp, inStep, replay, hasEnded, budget, writer } = this.#run;
     if (timeUp.aborted) return;
-    const call = inStep ? { ...start, after: replay.delivered } : start;
+    const call: Start = { ...start, after: replay.delivered, ...(!inStep && { outOfStep: true }) };
     const found = replay.meet(call);
     switch (found.met) {
       case "recorded":
@@ -121,9 +116,11 @@ function unjournaled(call: Start, why: "no key" | "key used"): AgentError {
       `${name} was called twice with the key ${JSON.stringify(call.key)}; each call needs its own.`,
     );
   }
+  const orKey =
+    call.kind === "patched" || call.kind === "used" ? "" : ", or give this call a key of its own: { key: … }";
   return new AgentError(
     "turn.unjournaled",
     `${name} was called after awaiting something that is not turn's. After a crash this call could not be matched to its record. ` +
-      "Wrap what you awaited in turn.effect(name, fn), or give this call a key of its own: { key: … }.",
+      `Wrap what you awaited in turn.effect(name, fn)${orKey}.`,
   );
 }

@@ -8,8 +8,10 @@
 
 /** Where in the run a call was made: what a replay compares (E3). */
 interface Call {
-  /** How many completions had been delivered when it was made. Absent on a call that was made out of step. */
+  /** How many completions had been delivered when it was made. */
   readonly after?: number;
+  /** It was made later than in the microtasks of the last of them. */
+  readonly outOfStep?: true;
   readonly key?: string;
 }
 

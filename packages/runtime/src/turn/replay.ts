@@ -35,6 +35,8 @@ export class Replay {
   /** The same of those with one, by kind, name and key. */
   readonly #keyed = new Map<string, number>();
   readonly #keysUsed = new Set<string>();
+  /** How far calls with a key go that are recorded. */
+  #keyedUntil = -1;
   /** Places of starts that have a completion. */
   readonly #ended = new Set<number>();
   #cursor = 0;
@@ -57,7 +59,10 @@ export class Replay {
       if (isCompletion(entry)) this.#ended.add(entry.of);
       if (!isStart(entry)) continue;
       if (entry.key === undefined) this.#ahead.push(at);
-      else this.#keyed.set(keyOf(entry), at);
+      else {
+        this.#keyed.set(keyOf(entry), at);
+        this.#keyedUntil = Math.max(this.#keyedUntil, stepOf(entry));
+      }
     }
   }
 
@@ -73,7 +78,7 @@ export class Replay {
     return this.#ended.has(at);
   }
 
-  /** @param call The start as it would be recorded; `after` is absent when it is made out of step. */
+  /** @param call The start as it would be recorded. */
   meet(call: Start): Met {
     if (call.key !== undefined) {
       const used = keyOf(call);
@@ -84,7 +89,7 @@ export class Replay {
       this.#keyed.delete(used);
       return { met: "recorded", at };
     }
-    if (call.after === undefined) return { met: "unjournaled", why: "no key" };
+    if (call.outOfStep) return { met: "unjournaled", why: "no key" };
     if (call.kind === "said") return this.#meetWords();
     this.#skipWords(Infinity);
     const [at] = this.#ahead;
@@ -112,6 +117,15 @@ export class Replay {
   /** Whether calls that were recorded still lie ahead: until they are met, nothing shows that this code wrote the journal. */
   get startsAhead(): boolean {
     return this.#ahead.length > 0 || this.#keyed.size > 0;
+  }
+
+  /**
+   * Whether calls are recorded that are made later than this point in step, which {@link isNext} has looked at. When one with a key is made
+   * out of step is a matter of time: what counts is when it was made first, so that every replay is told the same.
+   */
+  get isRecordedBeyond(): boolean {
+    if (this.#ahead.length > 0 || this.#keyedUntil > this.#delivered) return true;
+    return this.#keyed.values().some((at) => stepOf(this.#entries[at] as Start) === this.#delivered);
   }
 
   /** Whether anything that was recorded still lies ahead. */
@@ -186,6 +200,11 @@ export class Replay {
     }
     return undefined;
   }
+}
+
+/** When a call was made: in the step after so many completions, or between that one and the next. */
+function stepOf({ after = 0, outOfStep }: Start): number {
+  return outOfStep ? after + 0.5 : after;
 }
 
 function keyOf(start: Start): string {

@@ -11,17 +11,9 @@ import * as fc from "fast-check";
 
 import { fates, undergo } from "./ordeal.ts";
 import type { Told } from "./ordeal.ts";
-import { isInStep, programs as anyPrograms } from "./program.ts";
+import { programs } from "./program.ts";
 import { variantEngine } from "./variant.ts";
 import { wrongEngines } from "./wrong-engines.ts";
-
-/**
- * Where another branch calls out of step, whether that call comes before a `patch()` is a matter of time: what the patch says then is
- * not the same in each life (docs/agents.md). Such programs are left out.
- */
-const programs = anyPrograms.filter(
-  (program) => isInStep(program) || !JSON.stringify(program).includes('"mark":"patch"'),
-);
 
 const seed = Number(process.env["TURNS_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 const runs = Number(process.env["TURNS_RUNS"] ?? 2500);

@@ -318,7 +318,7 @@ class Ordeal implements AsyncDisposable {
     const called = new Set(calls);
     assert.equal(called.size, calls.length, "something was called twice");
     const inStep = isInStep(this.#program);
-    const reference = await expected(this.#program, { called, handed, inStep, saw: new Map(final) });
+    const reference = await expected(this.#program, { called, handed, saw: new Map(final) });
     const { end } = reference;
     assert.ok(end !== undefined, "uninterrupted, the program goes on");
     if ("threw" in end) assert.equal(record.state, "failed");

@@ -6,7 +6,9 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 
 import type { Turn } from "@nylorun/agents";
 
+import type { Start } from "../../src/turn/journal.ts";
 import type { TurnRecord } from "../../src/turn/record.ts";
+import { Replay } from "../../src/turn/replay.ts";
 import { agent, codeOf, messageOf, output, settle, Stage } from "./stage.ts";
 import type { Node } from "./stage.ts";
 
@@ -202,6 +204,7 @@ describe("calls out of step (E3)", () => {
         (turn) => turn.sleep(1),
         (turn) => turn.usage({ tokens: 1 }),
         (turn) => turn.patch("p"),
+        (turn) => turn.now(),
         (turn) => turn.random(),
         (turn) => turn.uuid(),
       ];
@@ -606,6 +609,48 @@ describe("patch (E5)", () => {
     stage.pass(0);
     await node.answer(turn, { approved: true });
     assert.deepEqual(output(await node.ended(turn)), { way: "old" });
+  });
+
+  describe("tells every replay the same, whenever a branch out of step makes its call:", () => {
+    const mark = { kind: "patched", name: "p", after: 1 } as const;
+    const key = { key: "k", outOfStep: true } as const;
+    const replayTo = (late: Start) => {
+      const replay = new Replay();
+      replay.load([
+        { kind: "effect", name: "a", id: "0", after: 0 },
+        { kind: "outcome", of: 0, at: 1, result: {} },
+        late,
+      ]);
+      replay.meet({ kind: "effect", name: "a", id: "x", after: 0 });
+      replay.closeStep();
+      replay.deliver(1);
+      assert.equal(replay.isNext(mark), false);
+      return replay;
+    };
+
+    test("what was called first before this step is behind it, met or not", () => {
+      const late: Start = { kind: "effect", name: "b", id: "2", after: 0, ...key };
+      const replay = replayTo(late);
+      assert.deepEqual([replay.startsAhead, replay.isRecordedBeyond], [true, false]);
+      replay.meet(late);
+      assert.equal(replay.isRecordedBeyond, false);
+    });
+
+    test("what was called first after this step is ahead of it, met or not", () => {
+      const late: Start = { kind: "effect", name: "b", id: "2", after: 1, ...key };
+      const replay = replayTo(late);
+      assert.equal(replay.isRecordedBeyond, true);
+      replay.meet(late);
+      assert.deepEqual([replay.startsAhead, replay.isRecordedBeyond], [false, true]);
+    });
+
+    test("what was called first in this step is ahead of it until it is met", () => {
+      const late: Start = { kind: "effect", name: "b", id: "2", after: 1, key: "k" };
+      const replay = replayTo(late);
+      assert.equal(replay.isRecordedBeyond, true);
+      replay.meet(late);
+      assert.equal(replay.isRecordedBeyond, false);
+    });
   });
 });
 

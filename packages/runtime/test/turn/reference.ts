@@ -13,8 +13,6 @@ export interface Recorded {
   readonly called: ReadonlySet<string>;
   /** What they were handed, in order. */
   readonly handed: readonly Handed[];
-  /** No call waited for something that is not turn's. */
-  readonly inStep: boolean;
   /** What the branches saw of what cannot be known here: time and chance. */
   readonly saw: ReadonlyMap<string, unknown>;
 }
@@ -78,11 +76,9 @@ class Bare implements Ground {
     return this.#call(path);
   }
 
-  mark(path: string, mark: "say" | "usage" | "patch" | "plan"): unknown {
-    if (mark !== "patch") return mark;
-    // Before a call that another branch makes out of step, a replay cannot tell a new turn from one that old code began: it
-    // keeps to the old way.
-    return this.#recorded.inStep || this.#recorded.saw.get(path);
+  /** The turn began under this very code. */
+  mark(_: string, mark: "say" | "usage" | "patch" | "plan"): unknown {
+    return mark === "patch" || mark;
   }
 
   draw(path: string): unknown {
