@@ -5,6 +5,7 @@ export { isRefusal, isReply, Refusal, refuse, reply } from "./answer.ts";
 export type { Reply } from "./answer.ts";
 export { AgentError, Cancelled, EffectError, OutcomeUnknown, WaitExpired } from "./errors.ts";
 export type { AgentErrorCode } from "./errors.ts";
+export type { Jsonified } from "./jsonified.ts";
 export type {
   Approval,
   CallOptions,

@@ -1,5 +1,7 @@
 import type { Part, PlanStep, TaskState } from "@nylorun/protocol";
 
+import type { Jsonified } from "./jsonified.ts";
+
 /** One message and the work it starts: what an agent's `run` is given. On the wire it is one A2A Task. */
 export interface Turn {
   /** The id of the caller's task. Opaque. */
@@ -46,11 +48,11 @@ export interface Turn {
 
   /**
    * Replaces the one line that tells the caller what is happening now (the task's WORKING status message). The line it replaces
-   * moves to the task's history. Journaled, so it is said once, and only in step: after awaiting something that is not `turn`'s it
-   * throws. Inside an effect, use the effect's own.
+   * moves to the task's history. Journaled, so it is said once; but after awaiting something that is not `turn`'s it is only shown, and
+   * may be said again after a crash. Inside an effect, use the effect's own.
    *
    * @param text 1-4,000 characters.
-   * @throws AgentError `say.invalid`, `turn.unjournaled`. Cancelled.
+   * @throws AgentError `say.invalid`. Cancelled.
    */
   say(text: string): void;
 
@@ -70,14 +72,14 @@ export interface Turn {
    * @param run Gets the effect's own key (the same on every attempt), signal, `say`, `usage` and `progress`; no other call of
    *   `turn` may be made in it. What it returns must be JSON of at most 1 MiB, or nothing.
    * @returns What `run` returned, after a round trip through JSON, the first time too: a `Date` has become a text, a `Map` an empty
-   *   object, though the type still says otherwise.
+   *   object.
    * @throws EffectError what `run` threw. Cancelled. AgentError `turn.unjournaled`, `turn.nested`, `turn.tooLarge`, `call.invalid`.
    */
   effect<Result>(
     name: string,
     run: (effect: Effect) => Result | Promise<Result>,
     options?: EffectOptions,
-  ): Promise<Result>;
+  ): Promise<Jsonified<Result>>;
 
   /**
    * Asks the caller a question, and waits for the answer, for days if need be: a turn that waits costs no memory, and survives
@@ -133,6 +135,8 @@ export interface Turn {
   /**
    * The time, the same on every replay: when the last thing that you awaited from `turn` came back; before that, when the message
    * came. Between two such things it stands still.
+   *
+   * @throws AgentError `turn.unjournaled` after awaiting something that is not `turn`'s.
    */
   now(): Date;
   /**

@@ -73,7 +73,7 @@ export function createTurn(run: Run): Turn {
       else snapshots.showWords(words);
     },
 
-    effect<Result>(...[name, code, options = {}]: Parameters<Turn["effect"]>): Promise<Result> {
+    effect(...[name, code, options = {}]: Parameters<Turn["effect"]>): Promise<never> {
       outside(`effect(${JSON.stringify(name)})`);
       checkName("effect", name);
       if (typeof code !== "function")
@@ -86,9 +86,7 @@ export function createTurn(run: Run): Turn {
         ...(options.idempotent === true && { idempotent: true }),
         ...keyOf(options),
       };
-      return calls.call(start, (at, isNew) =>
-        effects.begin(at, { name, run: code, options }, isNew),
-      ) as Promise<Result>;
+      return calls.call(start, (at, isNew) => effects.begin(at, { name, run: code, options }, isNew)) as Promise<never>;
     },
 
     ask(question: Question): Promise<never> {
@@ -183,13 +181,15 @@ export function createTurn(run: Run): Turn {
 function createChance(run: Run) {
   let step = -1;
   let calls = 0;
-  const draw = (): string => {
-    if (!run.inStep) {
-      throw new AgentError(
-        "turn.unjournaled",
-        "turn.random() and turn.uuid() were called after awaiting something that is not turn's; call them before, or wrap what you awaited in turn.effect.",
-      );
-    }
+  const inStep = (name: string): void => {
+    if (run.inStep) return;
+    throw new AgentError(
+      "turn.unjournaled",
+      `turn.${name}() was called after awaiting something that is not turn's: a replay could not tell when. Call it before, or wrap what you awaited in turn.effect.`,
+    );
+  };
+  const draw = (name: string): string => {
+    inStep(name);
     if (step !== run.replay.delivered) {
       step = run.replay.delivered;
       calls = 0;
@@ -198,10 +198,13 @@ function createChance(run: Run) {
     return run.ports.entropy.derive(`chance ${context}.${turn} ${step}.${calls++}`);
   };
   return {
-    now: () => run.now(),
-    number: () => Number.parseInt(draw().slice(0, 13), 16) / 2 ** 52,
+    now() {
+      inStep("now");
+      return run.now();
+    },
+    number: () => Number.parseInt(draw("random").slice(0, 13), 16) / 2 ** 52,
     uuid() {
-      const hex = draw();
+      const hex = draw("uuid");
       const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16);
       return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
     },
