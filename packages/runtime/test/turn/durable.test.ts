@@ -17,6 +17,8 @@ import { wrongEngines } from "./wrong-engines.ts";
 
 const seed = Number(process.env["TURNS_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 const runs = Number(process.env["TURNS_RUNS"] ?? 2500);
+/** Of the programs that find out wrong engines: the same in each run, since a wrong engine may also go on for ever. */
+const wrongSeed = Number(process.env["TURNS_SEED"] ?? 1);
 /** A slow machine runs fewer. */
 const limit = fc.interruptAfterTimeLimit(20_000);
 const limitOnDisk = fc.interruptAfterTimeLimit(8000);
@@ -51,7 +53,7 @@ describe(`random programs (TURNS_SEED=${seed})`, { timeout: 180_000 }, () => {
       const property = fc.asyncProperty(programs, fates, async (program, fate) => {
         await undergo(program, fate, { createEngine });
       });
-      const found = await fc.check(property, { seed, numRuns: runs, endOnFailure: true, plugins: [limit] });
+      const found = await fc.check(property, { seed: wrongSeed, numRuns: runs, endOnFailure: true, plugins: [limit] });
       const why = String((found.errorInstance as Error | undefined)?.message).split("\n")[0]!;
       t.diagnostic(`after ${found.numRuns} turns: ${why.slice(0, 100)}`);
       assert.ok(found.counterexample !== null, "it was not found out");
