@@ -133,7 +133,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: "dashboard",
     at: ["packages/dashboard/src"],
-    imports: [PROTOCOL, "@nylorun/widget", "@nylorun/agents/a2a", "lit", "uplot"],
+    imports: [PROTOCOL, "@nylorun/widget", "@nylorun/widget/define", "@nylorun/agents/a2a", "lit", "uplot"],
   },
 
   // What is not published. Whole-system tests, examples and benchmarks reach packages by name: through public exports only.

@@ -19,10 +19,8 @@ await run(["serve", ...process.argv.slice(2), ...globSync("examples/agents/*.ts"
 
 async function announce(runtime: Runtime): Promise<void> {
   const file = join(runtime.home, "local.key");
-  if (!(await opens(runtime, file))) {
-    const key = await runtime.addKey({ role: "subject", subject: "local" });
-    writeFileSync(file, `${key}\n`, { mode: 0o600 });
-  }
+  const subject = await keyIn(runtime, file, { role: "subject", subject: "local" });
+  const operator = await keyIn(runtime, join(runtime.home, "operator.key"), { role: "operator" });
   // Where `npm start` was typed is where the call will be pasted.
   const near = relative(process.env["INIT_CWD"] ?? process.cwd(), file);
   const shown = near.startsWith("..") ? file : near;
@@ -30,6 +28,10 @@ async function announce(runtime: Runtime): Promise<void> {
   process.stdout.write(`
   Nylorun serves ${runtime.agents.map(({ id }) => bold(id)).join(", ")} at ${bold(runtime.url)}
   Your key is in ${bold(shown)}
+
+  See and steer them (this link signs you in, once):
+
+${runtime.dashboardLink({ subject, operator })}
 
   Try it:
 
@@ -44,9 +46,15 @@ curl -s ${runtime.url}/v1/a2a/agents/echo/ \\
 `);
 }
 
-/** Whether the key of an earlier start still opens this Runtime. */
-async function opens({ url }: Runtime, file: string): Promise<boolean> {
-  if (!existsSync(file)) return false;
-  const headers = { authorization: `Bearer ${readFileSync(file, "utf8").trim()}` };
-  return (await fetch(`${url}/v1/agents`, { headers })).ok;
+/** The key of an earlier start, if it still opens this Runtime; else a new one, left there. */
+async function keyIn(runtime: Runtime, file: string, holder: Parameters<Runtime["addKey"]>[0]): Promise<string> {
+  const before = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
+  const path = holder.role === "operator" ? "/v1/operator/turns/held" : "/v1/agents";
+  if (/^[!-~]+$/.test(before)) {
+    const { ok } = await fetch(`${runtime.url}${path}`, { headers: { authorization: `Bearer ${before}` } });
+    if (ok) return before;
+  }
+  const key = await runtime.addKey(holder);
+  writeFileSync(file, `${key}\n`, { mode: 0o600 });
+  return key;
 }

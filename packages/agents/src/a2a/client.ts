@@ -43,6 +43,8 @@ export interface A2aClientOptions {
   readonly patienceMs?: number;
   /** Between two looks at a task that does not change, at most, in milliseconds. Default: 5,000. */
   readonly pollMs?: number;
+  /** How many of a task's newest messages come with it. Default: 1; a page that shows what was said wants more. */
+  readonly historyLength?: number;
   /** How long a stream may be silent, in milliseconds; then the task is asked for, and the stream opened again. Default: 60,000. */
   readonly silenceMs?: number;
   /** The longest answer that is read, and the longest event of a stream, in bytes. Default: 8 MiB. */
@@ -139,6 +141,7 @@ export async function createA2aClient(options: A2aClientOptions): Promise<A2aCli
     connection,
     agent: nameOf(connection),
     pollMs: limits.pollMs,
+    historyLength: limits.historyLength,
     isActive: (uri) => active.has(uri),
     async download(from, signal) {
       try {
@@ -151,7 +154,10 @@ export async function createA2aClient(options: A2aClientOptions): Promise<A2aCli
 }
 
 type Limits = Required<
-  Pick<A2aClientOptions, "timeoutMs" | "sendTimeoutMs" | "patienceMs" | "pollMs" | "silenceMs" | "maxAnswerBytes">
+  Pick<
+    A2aClientOptions,
+    "timeoutMs" | "sendTimeoutMs" | "patienceMs" | "pollMs" | "historyLength" | "silenceMs" | "maxAnswerBytes"
+  >
 >;
 
 function limitsOf(options: A2aClientOptions): Limits {
@@ -160,6 +166,7 @@ function limitsOf(options: A2aClientOptions): Limits {
     sendTimeoutMs: options.sendTimeoutMs ?? 330_000,
     patienceMs: options.patienceMs ?? 120_000,
     pollMs: options.pollMs ?? 5_000,
+    historyLength: options.historyLength ?? 1,
     silenceMs: options.silenceMs ?? 60_000,
     maxAnswerBytes: options.maxAnswerBytes ?? 8 * 1024 * 1024,
   };
@@ -198,18 +205,25 @@ class Client implements A2aClient {
       ...(delivery !== undefined && { metadata: { delivery } }),
       ...(referenceTaskIds && { referenceTaskIds }),
     });
-    const request = { message, configuration: { ...configuration, ...(push && { taskPushNotificationConfig: push }) } };
+    const { historyLength } = this.#context;
+    const request = {
+      message,
+      configuration: { ...configuration, historyLength, ...(push && { taskPushNotificationConfig: push }) },
+    };
     return taskOf(await this.#context.connection.send(request, { signal }), this.#context, push?.token);
   }
 
   async task(id: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<A2aTask> {
-    return taskOf({ task: await this.#context.connection.getTask(id, { historyLength: 1, signal }) }, this.#context);
+    return taskOf(
+      { task: await this.#context.connection.getTask(id, { historyLength: this.#context.historyLength, signal }) },
+      this.#context,
+    );
   }
 
   async *tasks(options: TasksOptions = {}): AsyncGenerator<A2aTask, void, undefined> {
     const { contextId, state, since, pageSize, artifacts, signal } = options;
     const filter: ListTasksRequest = {
-      historyLength: 1,
+      historyLength: this.#context.historyLength,
       ...(contextId !== undefined && { contextId }),
       ...(state !== undefined && { status: state }),
       ...(since !== undefined && { statusTimestampAfter: since.toISOString() }),

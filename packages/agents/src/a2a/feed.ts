@@ -13,18 +13,18 @@ import { BackOff, pause } from "./patience.ts";
 
 /** Looks at a task that does not change come this far apart at first, in milliseconds. */
 const FIRST_PAUSE = 60;
-/** The newest message is enough: a Runtime's reply is the last one. */
-const HISTORY = 1;
-
 export interface FeedOptions {
   readonly connection: Connection;
   /** Between two looks, at most, in milliseconds. */
   readonly pollMs: number;
+  /** Of a look. One message is enough to find a Runtime's reply, which is the last one. */
+  readonly historyLength: number;
 }
 
 export class Feed {
   readonly #connection: Connection;
   readonly #pollMs: number;
+  readonly #historyLength: number;
   #task: Task;
   /** Goes up whenever the task is another one. */
   #version = 0;
@@ -34,10 +34,11 @@ export class Feed {
   #readers = 0;
   #running: AbortController | undefined;
 
-  constructor(task: Task, { connection, pollMs }: FeedOptions) {
+  constructor(task: Task, { connection, pollMs, historyLength }: FeedOptions) {
     this.#task = task;
     this.#connection = connection;
     this.#pollMs = pollMs;
+    this.#historyLength = historyLength;
   }
 
   get task(): Task {
@@ -53,7 +54,7 @@ export class Feed {
   /** Looks once, now. */
   async look(signal?: AbortSignal): Promise<Task> {
     const asOf = this.#asOf;
-    const task = await this.#connection.getTask(this.#task.id, { historyLength: HISTORY, signal });
+    const task = await this.#connection.getTask(this.#task.id, { historyLength: this.#historyLength, signal });
     if (asOf === this.#asOf) this.#accept(task);
     return this.#task;
   }

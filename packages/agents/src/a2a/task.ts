@@ -84,6 +84,7 @@ export interface A2aTask extends TaskView {
 export interface TaskContext extends Omit<ViewOptions, "download" | "isAnswered"> {
   readonly connection: Connection;
   readonly pollMs: number;
+  readonly historyLength: number;
   download(url: string, signal: AbortSignal | undefined): Promise<Response>;
 }
 
@@ -265,10 +266,10 @@ class FollowedTask extends Handle {
     const open = options.interaction ?? (this.#shown ?? now).interaction;
     const reply = make(open);
     const { task } = this.#feed;
-    const response = await this.#context.connection.send(
-      messageRequest({ ...reply, taskId: this.#id, contextId: task.contextId }),
-      options,
-    );
+    const { message, configuration } = messageRequest({ ...reply, taskId: this.#id, contextId: task.contextId });
+    const { historyLength } = this.#context;
+    const request = { message, configuration: { ...configuration, historyLength } };
+    const response = await this.#context.connection.send(request, options);
     this.#shown = { interaction: undefined };
     // Words to who wants an authorization answer nothing: the same thing stays open.
     if (open !== undefined && !(open.kind === "question" && open.wantsAuthorization)) {
@@ -344,6 +345,6 @@ export function messageRequest(
   const { contextId, messageId = randomId(), ...rest } = message;
   return {
     message: { messageId, ...(contextId !== undefined && { contextId }), role: "ROLE_USER", ...rest },
-    configuration: { returnImmediately: true, historyLength: 1 },
+    configuration: { returnImmediately: true },
   };
 }

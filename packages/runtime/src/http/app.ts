@@ -14,6 +14,8 @@ import { jsonText, refuse, Refused } from "./answer.ts";
 import { agentUrl, CARD_KEYS, cardOf, serveCard, signCard } from "./card.ts";
 import type { CardSettings, ServedCard } from "./card.ts";
 import { withCors } from "./cors.ts";
+import { createDashboardRoutes } from "./dashboard.ts";
+import type { DashboardOptions } from "./dashboard.ts";
 import { logFailure } from "./failure-log.ts";
 import type { Log } from "./failure-log.ts";
 import { createHostCheck, hostOf } from "./hosts.ts";
@@ -39,6 +41,7 @@ import {
   wrongHost,
   wrongMethod,
 } from "./refusals.ts";
+import { SessionCookie, withSessions } from "./session.ts";
 
 export interface AppSettings extends HostSettings, LimitSettings, CardSettings {
   /** Whose card the server's own well-known path is. Default: the only agent's, if there is one only. */
@@ -47,6 +50,8 @@ export interface AppSettings extends HostSettings, LimitSettings, CardSettings {
   readonly a2aWaitMs: number;
   /** The origins whose pages may call. */
   readonly corsOrigins: readonly string[];
+  /** Where the dashboard's people look at traces. */
+  readonly traceUrl: string | undefined;
 }
 
 export interface AppOptions {
@@ -62,6 +67,8 @@ export interface AppOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly settings: AppSettings;
+  /** Default: there is none, and a cookie is no credential. */
+  readonly dashboard?: DashboardOptions | undefined;
   /** What cards are signed with. Default: they are not. */
   readonly cardKeys?: CardKeys | undefined;
   /** Aborted when the Runtime stops: calls that wait are answered with the task as it is. */
@@ -75,9 +82,13 @@ export interface App {
 const CARD = "/.well-known/agent-card.json";
 const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
 
-export async function createApp(options: AppOptions): Promise<App> {
-  const { store, agents, authenticate, log, metrics, settings, cardKeys } = options;
+export async function createApp({ authenticate: byHeader, ...given }: AppOptions): Promise<App> {
+  const { store, agents, log, metrics, settings, cardKeys, dashboard } = given;
   const { publicUrl } = settings;
+  const cookie = new SessionCookie(publicUrl);
+  const authenticate =
+    dashboard === undefined ? byHeader : withSessions({ ...dashboard, authenticate: byHeader, cookie });
+  const options = { ...given, authenticate };
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   const since = store.now();
   const cards = new Map<string, ServedCard>();
@@ -99,6 +110,10 @@ export async function createApp(options: AppOptions): Promise<App> {
       return { id, name, description, version, url, cardUrl: new URL(`.${CARD}`, url).href };
     }),
   });
+
+  const facts = { agents: true, traceUrl: settings.traceUrl };
+  const dashboardRoutes = (page: DashboardOptions) =>
+    createDashboardRoutes({ ...page, cookie, facts, authenticate: byHeader });
 
   const agentPath = "/v1/a2a/agents/:agent";
   const routes = new Hono()
@@ -134,6 +149,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       }
       return jsonText('{"status":"ready"}');
     })
+    .route("/", dashboard === undefined ? new Hono() : dashboardRoutes(dashboard))
     .notFound((c) => others.fetch(c.req.raw))
     .onError((error, c) => {
       if (error instanceof Refused) return refuse(error.refusal);

@@ -1,6 +1,7 @@
 /**
  * Progress events as a stream of server-sent events, for `EventSource`. Each has the id `<hub>-<seq>`: who comes back with one
- * is brought up to date from there; who comes back with one of an earlier process, or with none, gets everything that is known.
+ * is brought up to date from there; who comes back with one of an earlier process, or with none, gets everything that is known. An event
+ * named `ready` says where that ends.
  *
  * Who reads slowly misses what is outdated by the time there is room again, and never the latest: memory is bounded.
  */
@@ -54,6 +55,7 @@ export function createEventStream({
         controller.enqueue(encoder.encode(`retry: ${RETRY}\n\n`));
         for (const published of hub.since(seen, filter)) send(published);
         seen = hub.seq;
+        controller.enqueue(ready(hub));
         const subscription = hub.subscribe(filter, (published) => {
           behind ||= (controller.desiredSize ?? 0) <= 0;
           if (!behind) send(published);
@@ -81,6 +83,12 @@ export function createEventStream({
     },
     new ByteLengthQueuingStrategy({ highWaterMark: ROOM }),
   );
+}
+
+/** Everything that was known has been sent: of what was not, this Runtime knows nothing. Pages that only listen for messages do not see it. */
+function ready({ id, seq }: Hub): Uint8Array {
+  const data = JSON.stringify({ hub: id, seq, now: new Date().toISOString() });
+  return encoder.encode(`event: ready\nid: ${id}-${seq}\ndata: ${data}\n\n`);
 }
 
 /** What an id says was seen; 0 when it says nothing to this hub. */

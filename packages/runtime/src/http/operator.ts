@@ -54,6 +54,14 @@ export function createOperatorRoutes(options: OperatorOptions): Hono {
       withBody((c, body) => done(operations.resolveEffect(param(c, "id"), resolutionOf(body)))),
     )
     .get(
+      "/keys",
+      plain(async () => json({ keys: await operations.listKeys() })),
+    )
+    .delete(
+      "/keys/:id",
+      plain((c) => done(operations.revokeKey(param(c, "id")))),
+    )
+    .get(
       "/turns/held",
       plain(async () => json({ turns: await operations.heldTurns() })),
     )
@@ -67,26 +75,14 @@ export function createOperatorRoutes(options: OperatorOptions): Hono {
     );
 }
 
-/**
- * Keys. Not for the network: an operator sees to the Runtime and acts for nobody, and whoever can make keys can act for everybody.
- */
+/** Makes keys. Not for the network: an operator sees to the Runtime and acts for nobody, and whoever can make keys can act for everybody. */
 export function createKeyRoutes(options: OperatorOptions): Hono {
   const { operations } = options;
-  const { plain, withBody } = createHandlers(options);
-  return new Hono()
-    .basePath("/v1/operator/keys")
-    .get(
-      "/",
-      plain(async () => json({ keys: await operations.listKeys() })),
-    )
-    .post(
-      "/",
-      withBody(async (_, body) => json(await operations.addKey(holderOf(body)))),
-    )
-    .delete(
-      "/:id",
-      plain((c) => done(operations.revokeKey(param(c, "id")))),
-    );
+  const { withBody } = createHandlers(options);
+  return new Hono().post(
+    "/v1/operator/keys",
+    withBody(async (_, body) => json(await operations.addKey(holderOf(body)))),
+  );
 }
 
 /** What is done to the home as a whole. Not for the network either: who may do this has the machine. */

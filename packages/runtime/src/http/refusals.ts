@@ -85,6 +85,45 @@ export const noSuchPath: Refusal = {
   message: "There is nothing here. Agents are at /v1/a2a/agents/<id>/, and GET /v1/agents lists them.",
 };
 
+export const noDashboard: Refusal = {
+  status: 503,
+  code: "dashboard.missing",
+  message:
+    "The dashboard's files are not here; the Runtime's log says why. Everything else works: `nylorun watch` shows what runs.",
+};
+
+export const signedOut: Refusal = {
+  status: 401,
+  code: "session.none",
+  message: "Nobody is signed in here.",
+};
+
+export const badSignIn: Refusal = {
+  status: 400,
+  code: "request.invalid",
+  message: 'Send {"key": "…"}, or {"link": "…"} with what a sign-in link carries.',
+};
+
+export const keyRefused: Refusal = {
+  status: 401,
+  code: "session.keyRefused",
+  message: "This key opens nothing here: it is incomplete, revoked, or another Runtime's.",
+};
+
+export const linkRefused: Refusal = {
+  status: 401,
+  code: "session.linkRefused",
+  message:
+    "This link was used before, or its time is over. Sign in with a key, or start the Runtime again for a new link.",
+};
+
+/** A browser sends cookies along with what any page asks for; only our own pages' requests count. */
+export const foreignPage: Refusal = {
+  status: 403,
+  code: "request.foreignPage",
+  message: "Only the Runtime's own pages may do this.",
+};
+
 export const noDefaultAgent: Refusal = {
   status: 404,
   code: "agent.noDefault",

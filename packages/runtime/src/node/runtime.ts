@@ -7,6 +7,8 @@ import type { Sink } from "@nylorun/progress";
 import { authenticateByApiKey } from "../access/api-keys.ts";
 import type { Authenticate } from "../access/api-keys.ts";
 import type { CardKeys } from "../access/card-keys.ts";
+import { createSessions, SignInLinks } from "../access/sessions.ts";
+import type { Credentials } from "../access/sessions.ts";
 import { checkSubject } from "../access/subject.ts";
 import type { Metrics } from "../http/metrics.ts";
 import type { KeyHolder, Store } from "../store/store.ts";
@@ -15,6 +17,7 @@ import { checkAgents } from "./agents.ts";
 import { serveControl } from "./control.ts";
 import { openCore } from "./core.ts";
 import type { Core } from "./core.ts";
+import { findDashboard } from "./dashboard-files.ts";
 import { RuntimeError } from "./errors.ts";
 import { addGauges } from "./gauges.ts";
 import { takeHome } from "./home.ts";
@@ -50,6 +53,12 @@ export interface Runtime extends AsyncDisposable {
    * @throws AccessError `subject.invalid`.
    */
   addKey(holder: KeyHolder): Promise<string>;
+  /**
+   * The address of the dashboard with a sign-in in it that works once, within a day.
+   *
+   * @param credentials Keys or tokens that the Runtime takes: a subject's, an operator's, or both.
+   */
+  dashboardLink(credentials: Credentials): string;
   /**
    * Takes no new work, gives running turns `stopGraceMs` to end, and resolves when everything is closed. What is not done
    * is resumed by the next Runtime on the same home. Any number of calls stop it once.
@@ -127,6 +136,8 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   });
   opened.defer(() => listener.closed(0));
   const stopping = new AbortController();
+  const links = new SignInLinks();
+  const files = findDashboard(log);
   const served = await createApp({
     engine: core.engine,
     store: core.store,
@@ -142,6 +153,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     settings: { ...settings, publicUrl: settings.publicUrl ?? listener.url },
     stopping: stopping.signal,
     cardKeys: await cardKeysOf(settings),
+    dashboard: { files, links, sessions: createSessions(core.store.sessions, () => core.store.now()) },
   });
   ({ fetch } = served);
   app.resolve(fetch);
@@ -173,6 +185,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     url: listener.url,
     home: home.folder,
     agents: core.agents,
+    dashboardLink: (credentials) => `${listener.url}/dashboard/#link=${links.make(credentials)}`,
     addKey: async (holder) => (await core.operations.addKey(holder)).key,
     stop: () => (stopped ??= stop()),
     [Symbol.asyncDispose]: () => (stopped ??= stop()),

@@ -98,6 +98,16 @@ export function webUrl(options: About): Setting<string | undefined> {
   return { ...textual(options, "url", allowed, fromText), default: undefined, defaultText: undefined };
 }
 
+/** The address of a page for each trace. `{traceId}` in it is kept as it is. */
+export function traceUrl(options: About): Setting<string | undefined> {
+  const fromText = (text: string) => {
+    const url = URL.parse(text.replaceAll("{traceId}", "0"));
+    return text.includes("{traceId}") && url !== null && /^https?:$/.test(url.protocol) ? text : undefined;
+  };
+  const allowed = 'an http or https address with {traceId} in it, such as "https://jaeger.example.com/trace/{traceId}"';
+  return { ...textual(options, "url", allowed, fromText), default: undefined, defaultText: undefined };
+}
+
 /** A line of text for people. */
 export function line(options: About): Setting<string | undefined> {
   const fromText = (text: string) => (/^[^\p{Cc}]{1,200}$/u.test(text) && text.trim() !== "" ? text : undefined);

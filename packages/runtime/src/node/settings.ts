@@ -20,6 +20,7 @@ import {
   line,
   oneOf,
   origins,
+  traceUrl,
   webUrl,
   whole,
 } from "./setting.ts";
@@ -65,6 +66,9 @@ export const SETTINGS = {
   }),
   documentationUrl: webUrl({
     doc: "Where agents are documented, as cards say it; `{agent}` stands for an agent's id.",
+  }),
+  traceUrl: traceUrl({
+    doc: "Where traces are looked at, for links in the dashboard; `{traceId}` stands for a trace's id. Without it: the id alone.",
   }),
   iconUrl: webUrl({
     doc: "The agents' icon, as cards say it; `{agent}` stands for an agent's id.",

@@ -120,11 +120,19 @@ describe("the operator's routes", async () => {
     assert.deepEqual(await tell({ body: '{"outcome":"retry"}' }), [404, "effect.notLost"]);
   });
 
-  it("have no keys to give: who could make others' keys would be everybody", async () => {
-    for (const method of ["GET", "POST", "DELETE"]) {
-      assert.equal((await ask(method, "/v1/operator/keys")).status, 404);
-      assert.equal((await ask(method, "/v1/operator/keys/1")).status, 404);
-    }
+  it("have no keys to give, as who could make others' keys would be everybody; they list and revoke them", async () => {
+    const { keys } = served.core.store;
+    const { id } = await keys.add({ hash: "of-a-key", holder: { role: "subject", subject: "eve" } });
+    assert.equal((await ask("POST", "/v1/operator/keys", { body: '{"role":"operator"}' })).status, 405);
+    const listed = (await (await ask("GET", "/v1/operator/keys")).json()) as { keys: { id: string; holder: object }[] };
+    assert.deepEqual(
+      listed.keys.map((key) => [key.id, key.holder]),
+      [[id, { role: "subject", subject: "eve" }]],
+    );
+    assert.ok(!JSON.stringify(listed).includes("of-a-key"));
+    assert.equal((await ask("DELETE", `/v1/operator/keys/${id}`)).status, 204);
+    assert.equal((await ask("DELETE", `/v1/operator/keys/${id}`)).status, 404);
+    assert.equal(await keys.find("of-a-key"), undefined);
     assert.equal((await ask("GET", "/v1/operator/process")).status, 404);
     assert.equal((await ask("DELETE", EFFECTS)).status, 405);
   });

@@ -85,7 +85,8 @@ class Listener implements AsyncDisposable {
           .map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()] as const),
       );
       this.#text = this.#text.slice(end + 2);
-      if (fields.has("data")) heard.push({ id: fields.get("id")!, event: JSON.parse(fields.get("data")!) });
+      if (fields.has("data") && !fields.has("event"))
+        heard.push({ id: fields.get("id")!, event: JSON.parse(fields.get("data")!) });
     }
     return heard;
   }

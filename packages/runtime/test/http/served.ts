@@ -48,6 +48,8 @@ export class Served implements AsyncDisposable {
   readonly core: Core;
   readonly app: App;
   readonly log: object[];
+  /** Its home. */
+  readonly folder: string;
   readonly #stopping: AbortController;
   readonly #resources: AsyncDisposableStack;
 
@@ -55,12 +57,14 @@ export class Served implements AsyncDisposable {
     core: Core;
     app: App;
     log: object[];
+    folder: string;
     stopping: AbortController;
     resources: AsyncDisposableStack;
   }) {
     this.core = parts.core;
     this.app = parts.app;
     this.log = parts.log;
+    this.folder = parts.folder;
     this.#stopping = parts.stopping;
     this.#resources = parts.resources;
   }
@@ -133,7 +137,9 @@ export interface ServeOptions {
   readonly agents?: readonly Agent[];
   readonly settings?: SomeSettings;
   /** What the routes are given in place of what the core has. */
-  readonly instead?: (core: Core) => Partial<Pick<AppOptions, "engine" | "store" | "authenticate" | "cardKeys">>;
+  readonly instead?: (
+    core: Core,
+  ) => Partial<Pick<AppOptions, "engine" | "store" | "authenticate" | "cardKeys" | "dashboard">>;
 }
 
 export async function serve({ agents = [echo], settings: some, instead }: ServeOptions = {}): Promise<Served> {
@@ -157,7 +163,7 @@ export async function serve({ agents = [echo], settings: some, instead }: ServeO
   });
   await core.engine.start();
   resources.defer(() => core.engine.stop({ graceMs: 0 }));
-  return new Served({ core, app, log, stopping, resources: resources.move() });
+  return new Served({ core, app, log, folder, stopping, resources: resources.move() });
 }
 
 const byName: Authenticate = async ({ headers }) => {

@@ -1,0 +1,48 @@
+/** What needs an operator, over the operator's routes. */
+import { call } from "./session.ts";
+
+interface Whereabouts {
+  readonly taskId: string;
+  readonly agent: string;
+  readonly agentVersion: string;
+  readonly subject: string;
+  readonly contextId: string;
+}
+
+export interface LostEffect extends Whereabouts {
+  readonly effectId: string;
+  readonly name: string;
+  readonly why: string;
+  readonly lostAt: number;
+  readonly state: string;
+}
+
+export interface HeldTurn extends Whereabouts {
+  readonly heldAt: number;
+  readonly why: { readonly code: string; readonly message: string };
+}
+
+export interface Key {
+  readonly id: string;
+  readonly holder: { readonly role: "operator" } | { readonly role: "subject"; readonly subject: string };
+  readonly createdAt: number;
+  readonly revokedAt?: number;
+}
+
+export type Resolution =
+  | { readonly outcome: "completed"; readonly value: unknown }
+  | { readonly outcome: "failed"; readonly message: string }
+  | { readonly outcome: "retry" };
+
+const path = (...parts: readonly string[]) => `v1/operator/${parts.map(encodeURIComponent).join("/")}`;
+
+export const operator = {
+  effects: async () => ((await call("GET", path("effects"))) as { readonly effects: readonly LostEffect[] }).effects,
+  resolve: (id: string, resolution: Resolution) => call("POST", path("effects", id, "resolve"), resolution),
+  held: async () => ((await call("GET", path("turns", "held"))) as { readonly turns: readonly HeldTurn[] }).turns,
+  release: (taskId: string) => call("POST", path("turns", taskId, "release")),
+  fail: (taskId: string, reason: string) =>
+    call("POST", path("turns", taskId, "fail"), reason === "" ? {} : { reason }),
+  keys: async () => ((await call("GET", path("keys"))) as { readonly keys: readonly Key[] }).keys,
+  revoke: (id: string) => call("DELETE", path("keys", id)),
+} as const;

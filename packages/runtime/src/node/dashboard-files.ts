@@ -1,0 +1,60 @@
+/**
+ * The dashboard's built files. A published package carries them; a clone builds them the first time that somebody asks (a second), in
+ * a process of its own, and keeps them by what they were built from.
+ */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+import type { DashboardFile, DashboardFiles } from "../http/dashboard.ts";
+import type { Log } from "./log.ts";
+
+const PUBLISHED = fileURLToPath(new URL("../../dashboard/", import.meta.url));
+const BUILD = fileURLToPath(new URL("../../../dashboard/scripts/build.ts", import.meta.url));
+/** For a build on a busy machine, in milliseconds. */
+const PATIENCE = 60_000;
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** Looked for, or built, at the first call. After a failure the next call tries again. */
+export function findDashboard(log: Log): DashboardFiles {
+  let found: Promise<ReadonlyMap<string, DashboardFile>> | undefined;
+  return async () => {
+    found ??= folderOf().then(readFiles);
+    try {
+      return await found;
+    } catch (error) {
+      found = undefined;
+      log.error({ error }, "The dashboard's files are neither here nor can they be built.");
+      return undefined;
+    }
+  };
+}
+
+async function folderOf(): Promise<string> {
+  if (existsSync(join(PUBLISHED, "index.html"))) return PUBLISHED;
+  const { stdout } = await promisify(execFile)(process.execPath, [BUILD], { timeout: PATIENCE });
+  return stdout.trim();
+}
+
+async function readFiles(folder: string): Promise<ReadonlyMap<string, DashboardFile>> {
+  const names = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = names.filter((entry) => entry.isFile() && extname(entry.name) in TYPES);
+  return new Map(
+    await Promise.all(
+      files.map(async ({ name, parentPath }): Promise<[string, DashboardFile]> => {
+        const file = join(parentPath, name);
+        const path = file.slice(folder.length).replaceAll("\\", "/").replace(/^\//, "");
+        return [path, { body: new Uint8Array(await readFile(file)), type: TYPES[extname(name)]! }];
+      }),
+    ),
+  );
+}
