@@ -44,6 +44,8 @@ curl -s ${runtime.url}/v1/a2a/agents/echo/ \\
 
   Ctrl-C stops it.
 `);
+  // So that it is there when the link is clicked on.
+  void fetch(`${runtime.url}/dashboard/`).catch(() => undefined);
 }
 
 /** The key of an earlier start, if it still opens this Runtime; else a new one, left there. */

@@ -79,7 +79,7 @@ export class SignInLinks {
 
   /** @returns What the link carries. */
   make(credentials: Credentials): string {
-    const code = randomBytes(32).toString("base64url");
+    const code = randomBytes(16).toString("base64url");
     this.#waiting.set(hashOf(code), { credentials, expiresAt: Date.now() + LINK_LIFETIME });
     return code;
   }

@@ -50,10 +50,23 @@ it("npm start serves the examples, and shows a first call that works as pasted",
     };
     assert.equal(result.task.status.state, "TASK_STATE_COMPLETED");
     assert.equal(result.task.artifacts[0]?.parts[0]?.text, "Hello");
-    assert.equal(statSync(key).mode & 0o777, 0o600);
+    for (const file of [key, join(home, "operator.key")]) assert.equal(statSync(file).mode & 0o777, 0o600);
+
+    const [, origin = "", link] = /^(http:\/\/\S+)\/dashboard\/#link=(\S+)$/m.exec(text) ?? assert.fail(text);
+    const signIn = () =>
+      fetch(`${origin}/dashboard/session`, {
+        method: "POST",
+        headers: { origin, "content-type": "application/json" },
+        body: JSON.stringify({ link }),
+      });
+    const { subject, operator } = (await (await signIn()).json()) as { subject: string; operator: boolean };
+    assert.deepEqual([subject, operator], ["local", true]);
+    assert.equal((await signIn()).status, 401, "it opens once");
+    const page = await fetch(`${origin}/dashboard/`);
+    assert.match(await page.text(), /<script type="module"[^>]* src="\.\/assets\//);
   });
   const url = /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0] ?? "";
-  assert.equal(printed.split(url).length - 1, 2, "the address is said, and used in the call; no more");
+  assert.equal(printed.split(url).length - 1, 3, "the address is said, and used in the link and the call; no more");
   const [welcome = ""] = printed.split("Ctrl-C");
   assert.ok(
     welcome.split("\n").every((line) => line.length <= 80),
