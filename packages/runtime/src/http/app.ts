@@ -42,6 +42,7 @@ import {
   wrongMethod,
 } from "./refusals.ts";
 import { SessionCookie, withSessions } from "./session.ts";
+import { createUsageRoutes } from "./usage.ts";
 
 export interface AppSettings extends HostSettings, LimitSettings, CardSettings {
   /** Whose card the server's own well-known path is. Default: the only agent's, if there is one only. */
@@ -129,6 +130,7 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
       return jsonText(list);
     })
     .route("/", createProgressRoutes({ ...options, limits, bodyBytes: settings.bodyBytes }))
+    .route("/", createUsageRoutes({ ...options, limits }))
     .route("/", createOperatorRoutes({ ...options, bodyBytes: settings.bodyBytes }))
     .get("/metrics", async (c) => {
       const principal = await authenticate(c.req.raw);

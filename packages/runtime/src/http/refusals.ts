@@ -73,6 +73,13 @@ export const badLimit = (most: number): Refusal => ({
   message: `limit must be a whole number from 1 to ${most}.`,
 });
 
+/** @param most Days in one answer. */
+export const badDays = (most: number): Refusal => ({
+  status: 400,
+  code: "request.invalid",
+  message: `days must be a whole number from 1 to ${most}.`,
+});
+
 export const wrongHost = (host: string): Refusal => ({
   status: 421,
   code: "request.wrongHost",

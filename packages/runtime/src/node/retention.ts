@@ -1,5 +1,5 @@
 /**
- * Forgets what is past its time: message ids, the journals of ended turns, ended turns. In short steps with pauses in between, so that
+ * Forgets what is past its time: message ids, the journals of ended turns, ended turns, what they used. In short steps with pauses in between, so that
  * it takes a fifth of the writer's time at most, and no write waits for more than one step.
  */
 import { setTimeout as pause } from "node:timers/promises";
@@ -10,6 +10,7 @@ import type { Log } from "./log.ts";
 export interface RetentionSettings {
   readonly turnRetentionMs: number;
   readonly journalRetentionMs: number;
+  readonly usageRetentionMs: number;
 }
 
 export interface RetentionOptions {
@@ -59,11 +60,12 @@ export function startRetention(options: RetentionOptions): AsyncDisposable {
 
 async function round({ store, settings, onForgotten }: RetentionOptions, signal: AbortSignal): Promise<void> {
   const now = store.now();
-  const { turnRetentionMs, journalRetentionMs } = settings;
+  const { turnRetentionMs, journalRetentionMs, usageRetentionMs } = settings;
   const kinds: readonly (Omit<Forget, "limit" | "after"> & { readonly isOn: boolean })[] = [
     { what: "messages", before: now, isOn: true },
     { what: "journals", before: now - journalRetentionMs, isOn: journalRetentionMs > 0 },
     { what: "turns", before: now - turnRetentionMs, isOn: turnRetentionMs > 0 },
+    { what: "usage", before: now - usageRetentionMs, isOn: usageRetentionMs > 0 },
   ];
   for (const { what, before, isOn } of kinds) {
     if (!isOn) continue;

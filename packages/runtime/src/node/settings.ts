@@ -160,6 +160,13 @@ export const SETTINGS = {
     max: 3650 * DAY,
     default: 7 * DAY,
   }),
+  usageRetentionMs: whole({
+    doc: "How long it is kept what tasks used, added up by subject, agent and day; 0 keeps it for ever.",
+    unit: "ms",
+    min: 0,
+    max: 3650 * DAY,
+    default: 400 * DAY,
+  }),
   minFreeBytes: whole({
     doc: "No new message is taken while the disk of the home has less room than this, so that what runs can end.",
     unit: "bytes",

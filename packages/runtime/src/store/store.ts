@@ -110,6 +110,9 @@ export interface Store extends AsyncDisposable {
    */
   erase(what: Erase): Promise<Erased>;
 
+  /** What turns that ended used, by agent and day, the oldest day first. It stays when turns are forgotten or erased, until its own time is over. */
+  usage(query: UsageQuery): Promise<readonly Usage[]>;
+
   /** How much there is, and how long the oldest waits: for operators. */
   measure(): Promise<StoreFigures>;
   /** Looks whether what is stored is whole, beside all else; of a very large store, at a part. Resolves with what is wrong, in words. */
@@ -283,7 +286,7 @@ export interface UnfinishedPage {
 }
 
 export interface Forget {
-  readonly what: "messages" | "journals" | "turns" | "giveUps";
+  readonly what: "messages" | "journals" | "turns" | "giveUps" | "usage";
   /** The journals of turns that ended before this moment, or the turns; deliveries that were given up before; message ids that are remembered until then. */
   readonly before: number;
   /** {@link Forgotten.next} of the step before. Default: the beginning. */
@@ -368,3 +371,24 @@ export interface Session {
   /** In milliseconds since 1970. */
   readonly expiresAt: number;
 }
+
+export interface UsageQuery {
+  /** Undefined: of all together. */
+  readonly subject: string | undefined;
+  /** The day of this moment, and those after it. */
+  readonly from: number;
+}
+
+export interface Usage {
+  readonly agent: string;
+  /** Its first moment, in UTC. */
+  readonly day: number;
+  /** How many ended. */
+  readonly turns: number;
+  /** Undefined: none of them reported any. */
+  readonly tokens: number | undefined;
+  readonly costUsd: number | undefined;
+}
+
+/** A day, in milliseconds. */
+export const dayMs = 24 * 60 * 60_000;

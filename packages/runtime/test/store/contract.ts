@@ -19,6 +19,7 @@ import { sequenceContract } from "./contract/sequences.ts";
 import { shareContract } from "./contract/shares.ts";
 import { thenContract } from "./contract/then.ts";
 import { totalContract } from "./contract/totals.ts";
+import { usageContract } from "./contract/usage.ts";
 import type { Open } from "./place.ts";
 
 export interface ContractOptions {
@@ -38,6 +39,7 @@ export function storeContract(name: string, open: Open, { runs: given, turns }: 
     thenContract(open);
     listContract(open, runs);
     keyContract(open);
+    usageContract(open);
     pushContract(open);
     reopenContract(open);
     crowdContract(open);

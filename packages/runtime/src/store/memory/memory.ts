@@ -26,6 +26,7 @@ import type {
 import { Holdings } from "./holdings.ts";
 import { isEnded, isTroubled } from "./lists.ts";
 import { MemoryOutbox } from "./outbox.ts";
+import { UsageLedger } from "./usage.ts";
 
 /** Who asks, and when. */
 export interface Asker {
@@ -58,6 +59,7 @@ interface Turn {
 export class Memory {
   readonly holdings = new Holdings();
   readonly outbox = new MemoryOutbox();
+  readonly usage = new UsageLedger();
   readonly #contexts = new Map<number, Context>();
   readonly #named = new Map<string, Context>();
   readonly #turns = new Map<number, Turn>();
@@ -210,7 +212,10 @@ export class Memory {
       deaths: change.forgive ? 0 : record.deaths,
     };
     this.holdings.output(record, change.outputs ?? []);
-    if (isEnded(state) && !isEnded(record.state)) this.holdings.ended(record, now);
+    if (isEnded(state) && !isEnded(record.state)) {
+      this.holdings.ended(record, now);
+      this.usage.ended(turn.record, now);
+    }
     if (message) this.#remember(message, record, now);
     this.outbox.changed(record, record, turn.record, now);
     if (change.push) this.outbox.put(turn.record, change.push, now);
@@ -247,6 +252,10 @@ export class Memory {
       const past = [...this.#messages].filter(([, { forgetAt }]) => forgetAt <= before).slice(0, limit);
       for (const [name] of past) this.#messages.delete(name);
       return { count: past.length, next: past.length < limit ? undefined : 0 };
+    }
+    if (what === "usage") {
+      const count = this.usage.forget(before, limit);
+      return { count, next: count < limit ? undefined : 0 };
     }
     if (what === "giveUps") {
       const count = this.outbox.forgetGiveUps(before, limit);

@@ -116,6 +116,7 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
       return write(() => {
         const erased = memory.erase(what, at);
         if (what.what !== "subject" || erased.kind === "running") return erased;
+        memory.usage.drop(what.subject);
         const before = shelf.keys.length;
         shelf.keys = shelf.keys.filter(
           ({ record: { holder } }) => !("subject" in holder) || holder.subject !== what.subject,
@@ -124,6 +125,7 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
       });
     },
 
+    usage: async (query) => memory.usage.of(query),
     measure: async () => ({
       turns: countsOf(memory.records()),
       ...memory.ready(),

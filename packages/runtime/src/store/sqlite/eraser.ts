@@ -12,9 +12,10 @@ import type { ContextRow, Schedule } from "./schedule.ts";
 import { prepare, terminal } from "./statements.ts";
 import { statusOf } from "./status.ts";
 import type { Removed, Tallies } from "./tallies.ts";
+import type { UsageLedger } from "./usage.ts";
 
 export interface ForgetArgs {
-  readonly what: "messages" | "journals" | "turns" | "giveUps";
+  readonly what: "messages" | "journals" | "turns" | "giveUps" | "usage";
   readonly before: number;
   /** The key of the last row that was looked at; 0: from the beginning. */
   readonly after: number;
@@ -99,6 +100,7 @@ export interface Ledgers {
   readonly schedule: Schedule;
   readonly outbox: Outbox;
   readonly holdings: Holdings;
+  readonly usage: UsageLedger;
 }
 
 export class Eraser {
@@ -107,13 +109,15 @@ export class Eraser {
   readonly #schedule: Schedule;
   readonly #outbox: Outbox;
   readonly #holdings: Holdings;
+  readonly #usage: UsageLedger;
 
-  constructor(database: DatabaseSync, { tallies, schedule, outbox, holdings }: Ledgers) {
+  constructor(database: DatabaseSync, { tallies, schedule, outbox, holdings, usage }: Ledgers) {
     this.#sql = prepare(database, sql);
     this.#tallies = tallies;
     this.#schedule = schedule;
     this.#outbox = outbox;
     this.#holdings = holdings;
+    this.#usage = usage;
   }
 
   forget(args: ForgetArgs): ForgetResult {
@@ -126,6 +130,10 @@ export class Eraser {
         return this.#forgetJournals(args);
       case "turns":
         return this.#forgetTurns(args);
+      case "usage": {
+        const count = this.#usage.forget(args.before, args.limit);
+        return { count, next: count < args.limit ? null : 0 };
+      }
       case "giveUps": {
         const count = this.#outbox.forgetGiveUps(args.before, args.limit);
         return { count, next: count < args.limit ? null : 0 };
@@ -211,6 +219,7 @@ export class Eraser {
     const scopes = this.#sql.scopes.all(subject) as unknown as { scope: number }[];
     if (scopes.some(({ scope }) => this.#sql.runs.get(scope, statusOf("running")) !== undefined)) return running;
     const keys = this.#sql.dropKeys.run(name).changes;
+    // 0 is nobody here, and everybody in the ledger.
     if (subject === 0) return keys === 0 ? unknown : { kind: "erased", turns: 0, more: false };
     for (const { scope } of scopes) {
       const context = this.#sql.nextContext.get(scope) as ErasedContext | undefined;
@@ -223,6 +232,7 @@ export class Eraser {
       this.#sql.dropMilestones.run(scope);
       this.#sql.dropScope.run(scope);
     }
+    this.#usage.drop(subject);
     this.#sql.dropSubject.run(subject);
     return { kind: "erased", turns: 0, more: false };
   }

@@ -19,6 +19,7 @@ import type { ClaimRow, ContextRow } from "./schedule.ts";
 import { prepare, terminal } from "./statements.ts";
 import { statusOf } from "./status.ts";
 import { Tallies } from "./tallies.ts";
+import { UsageLedger } from "./usage.ts";
 
 export interface AcceptArgs {
   readonly subject: string;
@@ -148,6 +149,7 @@ export class Operations {
   readonly #outbox: Outbox;
   readonly #schedule: Schedule;
   readonly #holdings: Holdings;
+  readonly #usage: UsageLedger;
   readonly #eraser: Eraser;
   readonly #scopes = new Map<string, ScopeRow>();
   readonly #next: Record<"context" | "turn", number>;
@@ -159,11 +161,13 @@ export class Operations {
     this.#outbox = new Outbox(database, this.#tallies);
     this.#schedule = new Schedule(database, this.#tallies, this.#outbox);
     this.#holdings = new Holdings(database, this.#tallies);
+    this.#usage = new UsageLedger(database);
     this.#eraser = new Eraser(database, {
       tallies: this.#tallies,
       schedule: this.#schedule,
       outbox: this.#outbox,
       holdings: this.#holdings,
+      usage: this.#usage,
     });
     this.#reserved = { context: this.#counter("context"), turn: this.#counter("turn") };
     this.#next = { context: this.#reserved.context + 1, turn: this.#reserved.turn + 1 };
@@ -320,6 +324,7 @@ export class Operations {
     );
     if (args.outputs !== null) this.#holdings.output(context, turn, args.outputs);
     if (terminal.has(state) && !terminal.has(row.state)) bytes -= this.#holdings.ended(turn, now).bytes;
+    if (terminal.has(state) && !terminal.has(row.state)) this.#usage.ended(turn, now);
     this.#tallies.add(row.subject, { bytes });
     if (status !== row.status) {
       this.#tallies.tally(row.scope, row.status, -1);

@@ -16,7 +16,9 @@ import type {
   TurnQuery,
   UnfinishedPage,
   UnfinishedQuery,
+  Usage,
 } from "../store.ts";
+import { dayMs } from "../store.ts";
 import { Counts } from "./counts.ts";
 import { deliveryFigures } from "./deliveries.ts";
 import { suspectSql } from "./statements.ts";
@@ -233,6 +235,19 @@ export class Reader {
     return row && keyOf(row as unknown as KeyRow);
   }
 
+  usage(subject: string | undefined, from: number): Usage[] {
+    const whose = subject === undefined ? "0" : "(SELECT subject FROM subjects WHERE name = ?)";
+    const name = subject === undefined ? [] : [subject];
+    return this.#sql(
+      `SELECT day, agent, turns, tokens, cost_usd FROM usage WHERE subject = ${whose} AND day >= ? ORDER BY day, agent`,
+    )
+      .all(...name, Math.floor(from / dayMs))
+      .map((row) => {
+        const { day, agent, turns, tokens, cost_usd: costUsd } = row as unknown as UsageRow;
+        return { agent, day: day * dayMs, turns, tokens: tokens ?? undefined, costUsd: costUsd ?? undefined };
+      });
+  }
+
   session(hash: string, now: number): Session | undefined {
     const row = this.#sql("SELECT sealed, expires_at FROM sessions WHERE hash = ? AND expires_at > ?").get(hash, now);
     if (row === undefined) return undefined;
@@ -358,6 +373,14 @@ function turnOf(row: TurnRow, { subject, agent }: Scope): TurnRecord {
         : { ...message, extensionData: JSON.parse(row.extension_data) as Record<string, unknown> },
     view: JSON.parse(row.view) as TurnView,
   };
+}
+
+interface UsageRow {
+  readonly day: number;
+  readonly agent: string;
+  readonly turns: number;
+  readonly tokens: number | null;
+  readonly cost_usd: number | null;
 }
 
 interface KeyRow {

@@ -25,6 +25,8 @@ import type {
   Store,
   StoreFigures,
   UnfinishedQuery,
+  Usage,
+  UsageQuery,
 } from "../store.ts";
 import { openReadOnly } from "./database.ts";
 import { createPushStore, targetArgs } from "./deliveries.ts";
@@ -306,6 +308,10 @@ class SqliteStore implements Store {
       if (step.kind === "unknown" && turns === 0) return { kind: "unknown" };
       if (step.kind === "unknown" || !step.more) return { kind: "erased", turns };
     }
+  }
+
+  async usage({ subject, from }: UsageQuery): Promise<readonly Usage[]> {
+    return this.#reader.usage(subject, from);
   }
 
   async measure(): Promise<StoreFigures> {

@@ -190,6 +190,18 @@ CREATE TABLE api_keys (
   revoked_at INTEGER
 );
 
+-- What turns that ended used, by day: of each subject; of the subject 0, which is all of them together. It outlives the turns.
+CREATE TABLE usage (
+  subject INTEGER NOT NULL,
+  day INTEGER NOT NULL, -- since 1970, UTC
+  agent TEXT NOT NULL,
+  turns INTEGER NOT NULL,
+  tokens INTEGER, -- null: none of them reported any
+  cost_usd REAL,
+  PRIMARY KEY (subject, day, agent)
+) WITHOUT ROWID;
+CREATE INDEX usage_days ON usage (day);
+
 -- Browsers that are signed in: a hash of what the browser has, and what only that opens.
 CREATE TABLE sessions (
   hash TEXT PRIMARY KEY,
