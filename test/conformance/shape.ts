@@ -169,7 +169,7 @@ const SHAPES = {
             "@type": matching(/^type\.googleapis\.com\/google\.rpc\./),
             "reason?": matching(/^[A-Z][A-Z_]*[A-Z]$/),
             "domain?": text,
-            "metadata?": mapOf(text),
+            "metadata?": mapOf(anyText),
             "fieldViolations?": listOf(object({ field: text, description: text }), 1),
           }),
         ),

@@ -1,0 +1,21 @@
+/**
+ * Everything that reads what strangers send, with what once found something and a few seconds of chance each. A failure prints its seed
+ * and the smallest input; `npm run soak -- fuzz` goes on for as long as it is told to.
+ */
+import { describe, it } from "node:test";
+
+import { fuzz, TARGETS } from "./fuzz.ts";
+
+const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+
+describe(`whatever is sent (FUZZ_SEED=${seed})`, () => {
+  for (const name of TARGETS.keys()) {
+    it(
+      `to ${name} crashes nothing, hangs nothing, and changes nothing when it is refused`,
+      { timeout: 120_000 },
+      async (t) => {
+        t.diagnostic(`${await fuzz(name, { seed, milliseconds: 3_000 })} inputs`);
+      },
+    );
+  }
+});
