@@ -31,6 +31,13 @@ export function jsonText(text: string, echo?: string): Response {
   return new Response(text, initOf(echo));
 }
 
+const OWN: Init = { headers: { "Content-Type": JSON_TYPE, "Cache-Control": "no-store" } };
+
+/** JSON that is for whoever asked: with a session's cookie for credentials, a cache in between could take it for everybody's. */
+export function ownJsonText(text: string): Response {
+  return new Response(text, OWN);
+}
+
 /** JSON that comes later, after white space that keeps the connection open. */
 export function jsonStream(stream: ReadableStream<Uint8Array>, echo?: string): Response {
   // Proxies that collect an answer before they pass it on would collect the white space too.

@@ -10,7 +10,7 @@ import type { Engine } from "../turn/engine.ts";
 import type { Tracer } from "../turn/ports.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import { createA2aEndpoint } from "./a2a.ts";
-import { jsonText, refuse, Refused } from "./answer.ts";
+import { jsonText, ownJsonText, refuse, Refused } from "./answer.ts";
 import { agentUrl, CARD_KEYS, cardOf, serveCard, signCard } from "./card.ts";
 import type { CardSettings, ServedCard } from "./card.ts";
 import { withCors } from "./cors.ts";
@@ -78,6 +78,8 @@ export interface AppOptions {
 
 export interface App {
   readonly fetch: (request: Request) => Response | Promise<Response>;
+  /** What is served, as `GET /v1/agents`: nothing is served that is not here. */
+  readonly routes: readonly string[];
 }
 
 const CARD = "/.well-known/agent-card.json";
@@ -127,7 +129,7 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
       if (principal === undefined) return refuse(unauthenticated);
       if (principal.role !== "subject") return refuse(noSubject);
       limits.request(principal.subject);
-      return jsonText(list);
+      return ownJsonText(list);
     })
     .route("/", createProgressRoutes({ ...options, limits, bodyBytes: settings.bodyBytes }))
     .route("/", createUsageRoutes({ ...options, limits }))
@@ -169,5 +171,6 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
   const answer = withCors((request) => routes.fetch(request), settings.corsOrigins);
   return {
     fetch: (request) => (isAnswered(request.url) ? answer(request) : refuse(wrongHost(hostOf(request.url)))),
+    routes: routes.routes.map(({ method, path }) => `${method} ${path}`),
   };
 }

@@ -10,7 +10,7 @@ import { AccessError } from "../access/errors.ts";
 import { checkSubject } from "../access/subject.ts";
 import type { KeyHolder } from "../store/store.ts";
 import type { Resolution } from "../turn/engine.ts";
-import { jsonText, refuse } from "./answer.ts";
+import { ownJsonText, refuse } from "./answer.ts";
 import { readJson } from "./json-body.ts";
 import { OperationError } from "./operations.ts";
 import type { Erasure, OperationErrorCode, Operations } from "./operations.ts";
@@ -127,7 +127,7 @@ function createHandlers({ authenticate, bodyBytes }: OperatorOptions) {
 }
 
 function json(value: object): Response {
-  return jsonText(JSON.stringify(value));
+  return ownJsonText(JSON.stringify(value));
 }
 
 async function done(doing: Promise<void>): Promise<Response> {

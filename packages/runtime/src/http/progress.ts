@@ -8,7 +8,7 @@ import type { ProgressEvent } from "@nylorun/protocol";
 import { Hono } from "hono";
 
 import type { Authenticate } from "../access/api-keys.ts";
-import { jsonText, refuse } from "./answer.ts";
+import { jsonText, ownJsonText, refuse } from "./answer.ts";
 import { createEventStream, withSubject } from "./event-stream.ts";
 import { readJson } from "./json-body.ts";
 import type { Limits } from "./limits.ts";
@@ -92,7 +92,7 @@ export function createProgressRoutes(options: ProgressOptions): Hono {
         complete: isComplete(published.event),
         updated_at: published.event.timestamp,
       }));
-      return jsonText(JSON.stringify({ tasks }));
+      return ownJsonText(JSON.stringify({ tasks }));
     })
     .get("/events", async (c) => {
       const scope = await scopeOf(c.req.raw);

@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import type { Authenticate } from "../access/api-keys.ts";
 import { dayMs } from "../store/store.ts";
 import type { Store } from "../store/store.ts";
-import { jsonText, refuse } from "./answer.ts";
+import { ownJsonText, refuse } from "./answer.ts";
 import type { Limits } from "./limits.ts";
 import { badDays, unauthenticated } from "./refusals.ts";
 
@@ -29,6 +29,6 @@ export function createUsageRoutes({ store, authenticate, limits }: UsageOptions)
     if (days < 1 || days > MOST) return refuse(badDays(MOST));
     const rows = await store.usage({ subject, from: store.now() - (days - 1) * dayMs });
     const usage = rows.map(({ day, ...row }) => ({ ...row, day: new Date(day).toISOString().slice(0, 10) }));
-    return jsonText(JSON.stringify({ usage }));
+    return ownJsonText(JSON.stringify({ usage }));
   });
 }
