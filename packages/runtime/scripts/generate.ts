@@ -33,7 +33,7 @@ export async function generate(): Promise<ReadonlyMap<string, string>> {
 function section(name: SettingName): string {
   const setting: Setting<unknown> = SETTINGS[name];
   const rows = [
-    ["flag", `\`${flagOf(name)} <${setting.placeholder}>\``],
+    ["flag", setting.isSecret ? "none: others could read it" : `\`${flagOf(name)} <${setting.placeholder}>\``],
     ["environment", `\`${variableOf(name)}\``],
     ["allowed", setting.allowed],
     ...(setting.defaultText === undefined ? [] : [["default", `\`${setting.defaultText}\`${inWords(name, setting)}`]]),

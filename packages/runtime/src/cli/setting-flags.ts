@@ -2,6 +2,7 @@
 import { Option } from "commander";
 import type { Command } from "commander";
 
+import type { Setting } from "../node/setting.ts";
 import { CONFIG_FILE, flagOf, resolveSettings, SETTING_NAMES, SETTINGS, variableOf } from "../node/settings.ts";
 import type { SettingName, Settings } from "../node/settings.ts";
 
@@ -9,7 +10,8 @@ import type { SettingName, Settings } from "../node/settings.ts";
 export function addSettingFlags(command: Command, names: readonly SettingName[] = SETTING_NAMES): Command {
   command.optionsGroup("Settings:");
   for (const name of names) {
-    const { doc, placeholder, defaultText } = SETTINGS[name];
+    const { doc, placeholder, defaultText, isSecret }: Setting<unknown> = SETTINGS[name];
+    if (isSecret) continue;
     const byDefault = defaultText === undefined ? "" : `default ${defaultText}; `;
     command.addOption(new Option(`${flagOf(name)} <${placeholder}>`, `${doc} (${byDefault}${variableOf(name)})`));
   }

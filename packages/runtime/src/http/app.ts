@@ -4,6 +4,8 @@ import { Hono } from "hono";
 
 import type { Authenticate } from "../access/api-keys.ts";
 import type { CardKeys } from "../access/card-keys.ts";
+import { publicKeysOf, WEBHOOK_KEYS } from "../push/keys.ts";
+import type { Push } from "../push/push.ts";
 import type { Signal } from "../store/signal.ts";
 import type { Store } from "../store/store.ts";
 import type { Engine } from "../turn/engine.ts";
@@ -72,6 +74,8 @@ export interface AppOptions {
   readonly dashboard?: DashboardOptions | undefined;
   /** What cards are signed with. Default: they are not. */
   readonly cardKeys?: CardKeys | undefined;
+  /** Default: nothing is pushed. */
+  readonly push?: Push | undefined;
   /** Aborted when the Runtime stops: calls that wait are answered with the task as it is. */
   readonly stopping: AbortSignal;
 }
@@ -86,7 +90,7 @@ const CARD = "/.well-known/agent-card.json";
 const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
 
 export async function createApp({ authenticate: byHeader, ...given }: AppOptions): Promise<App> {
-  const { store, agents, log, metrics, settings, cardKeys, dashboard } = given;
+  const { store, agents, log, metrics, settings, cardKeys, dashboard, push } = given;
   const { publicUrl } = settings;
   const cookie = new SessionCookie(publicUrl);
   const authenticate =
@@ -96,7 +100,7 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
   const since = store.now();
   const cards = new Map<string, ServedCard>();
   for (const agent of agents) {
-    const card = cardOf(agent, settings);
+    const card = cardOf(agent, { ...settings, pushes: push !== undefined });
     cards.set(agent.id, serveCard(cardKeys === undefined ? card : await signCard(card, cardKeys, publicUrl), since));
   }
   const publicKeys = JSON.stringify(cardKeys?.jwks ?? { keys: [] });
@@ -105,7 +109,7 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
   const limits = createLimits(settings);
   metrics.gauge("nylorun_waits", "Blocking calls and event streams that wait.", () => [{ value: limits.waits }]);
   const count = metrics.counter("nylorun_calls_total", "A2A calls, by method and by how they were answered.");
-  const run = createMethods({ ...options, limits, waitMs: settings.a2aWaitMs });
+  const run = createMethods({ ...options, push, limits, waitMs: settings.a2aWaitMs });
   const a2a = createA2aEndpoint({ agents: byId, authenticate, run, log, limits, count, bodyBytes: settings.bodyBytes });
   const list = JSON.stringify({
     agents: agents.map(({ id, name, description, version }) => {
@@ -124,6 +128,7 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
     .get(`${agentPath}${CARD}`, (c) => cards.get(c.req.param("agent"))?.answer(c.req.raw) ?? refuse(noSuchAgent))
     .get(CARD, (c) => defaultCard?.answer(c.req.raw) ?? refuse(noDefaultAgent))
     .get(CARD_KEYS, () => jsonText(publicKeys))
+    .get(WEBHOOK_KEYS, async () => jsonText(JSON.stringify(publicKeysOf((await push?.keys.current()) ?? []))))
     .get("/v1/agents", async (c) => {
       const principal = await authenticate(c.req.raw);
       if (principal === undefined) return refuse(unauthenticated);

@@ -30,6 +30,8 @@ export interface CardSettings {
   readonly providerUrl?: string | undefined;
   /** With `{agent}` where the agent's id belongs. */
   readonly documentationUrl?: string | undefined;
+  /** Whether updates of tasks are pushed. */
+  readonly pushes?: boolean;
   readonly iconUrl?: string | undefined;
 }
 
@@ -37,7 +39,7 @@ export interface CardSettings {
 export const CARD_KEYS = "/.well-known/nylorun-card-keys.json";
 
 export function cardOf(agent: Agent, settings: CardSettings): AgentCard {
-  const { publicUrl, jwtIssuers = [], providerName, providerUrl, documentationUrl, iconUrl } = settings;
+  const { publicUrl, jwtIssuers = [], providerName, providerUrl, documentationUrl, iconUrl, pushes = false } = settings;
   const issuers = [...new Set(jwtIssuers.map(({ issuer }) => issuer))].join(" or ");
   return {
     name: agent.name,
@@ -52,7 +54,7 @@ export function cardOf(agent: Agent, settings: CardSettings): AgentCard {
     ...(iconUrl !== undefined && { iconUrl: iconUrl.replaceAll("{agent}", agent.id) }),
     capabilities: {
       streaming: false,
-      pushNotifications: false,
+      pushNotifications: pushes,
       extensions: DECLARED,
       extendedAgentCard: false,
     },

@@ -11,6 +11,7 @@ import {
 } from "@nylorun/protocol";
 import type { A2aError, A2aMethod, A2aRequests } from "@nylorun/protocol";
 
+import type { Push } from "../push/push.ts";
 import type { Store } from "../store/store.ts";
 import type { Engine } from "../turn/engine.ts";
 import type { Tracer } from "../turn/ports.ts";
@@ -21,6 +22,7 @@ import type { Limits } from "./limits.ts";
 import { createListTasks } from "./list-tasks.ts";
 import { createOpenWaits } from "./open-waits.ts";
 import { createPageTokens } from "./page-token.ts";
+import { createPushConfigMethods } from "./push-configs.ts";
 import { createSendMessage } from "./send-message.ts";
 import { traceSend } from "./traced-send.ts";
 
@@ -32,6 +34,8 @@ export interface MethodOptions {
   readonly waitMs: number;
   readonly limits: Limits;
   readonly tracer: Tracer;
+  /** Undefined: nothing is pushed. */
+  readonly push: Push | undefined;
   /** Aborted when the Runtime stops: waits end then. */
   readonly stopping: AbortSignal;
 }
@@ -43,15 +47,14 @@ export interface MethodOptions {
  */
 export type RunMethod = (name: string, params: unknown, call: Call) => Promise<object>;
 
-type Method<Name extends A2aMethod> = (call: Call, request: A2aRequests[Name]) => Promise<object>;
+export type Method<Name extends A2aMethod> = (call: Call, request: A2aRequests[Name]) => Promise<object>;
 
 /** What is served, and which error the rest is. */
 type Methods = { readonly [Name in A2aMethod]: Method<Name> | { readonly error: () => A2aError } };
 
 export function createMethods(options: MethodOptions): RunMethod {
-  const { engine, store, taskIds, tracer, stopping } = options;
+  const { engine, store, taskIds, tracer, push, stopping } = options;
   const waits = createOpenWaits(engine, stopping);
-  const noPush = { error: () => pushNotificationNotSupported() };
   const noStreaming = notServed("Streaming is not supported: poll with GetTask, or let SendMessage wait.");
   const methods: Methods = {
     SendMessage: traceSend(tracer, createSendMessage({ ...options, waits })),
@@ -61,10 +64,7 @@ export function createMethods(options: MethodOptions): RunMethod {
     CancelTask: async ({ scope, active }, { id }) => taskOf(await engine.cancel(scope, id), { taskIds, active }),
     SendStreamingMessage: noStreaming,
     SubscribeToTask: noStreaming,
-    CreateTaskPushNotificationConfig: noPush,
-    GetTaskPushNotificationConfig: noPush,
-    ListTaskPushNotificationConfigs: noPush,
-    DeleteTaskPushNotificationConfig: noPush,
+    ...(push === undefined ? notPushed : createPushConfigMethods({ engine, store, push })),
     GetExtendedAgentCard: notServed("This agent has no extended card: its public card says everything."),
   };
 
@@ -76,6 +76,14 @@ export function createMethods(options: MethodOptions): RunMethod {
     return method(call, parseParams(name, params));
   };
 }
+
+const noPush = { error: () => pushNotificationNotSupported() };
+const notPushed = {
+  CreateTaskPushNotificationConfig: noPush,
+  GetTaskPushNotificationConfig: noPush,
+  ListTaskPushNotificationConfigs: noPush,
+  DeleteTaskPushNotificationConfig: noPush,
+};
 
 function notServed(message: string): { readonly error: () => A2aError } {
   return { error: () => unsupportedOperation(message) };

@@ -6,7 +6,7 @@ import type { TurnState } from "@nylorun/protocol";
 
 import type { KeyHolder, KeyRecord } from "../store/store.ts";
 import type { Resolution } from "../turn/engine.ts";
-import type { LostEffect as Lost } from "../turn/record.ts";
+import type { Change, LostEffect as Lost } from "../turn/record.ts";
 
 export interface Operations {
   /** Makes an API key. `key` is shown here and never again. */
@@ -40,6 +40,17 @@ export interface Operations {
    * @throws OperationError `effect.notLost`; `effect.ended` for a retry when the turn has ended; `effect.tooLarge`.
    */
   resolveEffect(effectId: string, resolution: Resolution): Promise<void>;
+
+  /** Deliveries to webhooks that were given up, or those that wait, oldest first. */
+  deliveries(state: DeliveryState): Promise<readonly PushDelivery[]>;
+  /**
+   * Tries a delivery that was given up as if it were new.
+   *
+   * @throws OperationError `delivery.notGivenUp`.
+   */
+  resendDelivery(id: string): Promise<void>;
+  /** Makes another key that deliveries are signed with from now on. The one before signs beside it for two days. */
+  rotateWebhookKey(): Promise<void>;
 
   /**
    * Erases a task, a context, or all that there is of a subject, its keys too; for good.
@@ -87,6 +98,25 @@ export interface LostEffect extends Whereabouts {
   readonly state: TurnState;
 }
 
+export type DeliveryState = "given-up" | "waiting";
+
+export interface PushDelivery extends Omit<Whereabouts, "agentVersion"> {
+  readonly id: string;
+  /** As the webhook knows it. */
+  readonly webhookId: string;
+  readonly configId: string;
+  /** Without its query, which may be a secret. */
+  readonly url: string;
+  readonly kind: Change["kind"];
+  /** In milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly attempts: number;
+  /** Why the last attempt failed; null: none has. */
+  readonly error: string | null;
+  /** In milliseconds since 1970; null: it waits. */
+  readonly givenUpAt: number | null;
+}
+
 /** An operation cannot be done. `code` is stable, `message` is for people. */
 export class OperationError extends Error {
   override readonly name = "OperationError";
@@ -111,6 +141,8 @@ export type OperationErrorCode =
   | "effect.ended"
   /** The value is larger than what an effect may return. */
   | "effect.tooLarge"
+  /** There is no such delivery that was given up. */
+  | "delivery.notGivenUp"
   /** There is nothing of that to erase. */
   | "erase.unknown"
   /** A turn of it runs, or is about to. */

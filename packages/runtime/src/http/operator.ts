@@ -13,7 +13,7 @@ import type { Resolution } from "../turn/engine.ts";
 import { ownJsonText, refuse } from "./answer.ts";
 import { readJson } from "./json-body.ts";
 import { OperationError } from "./operations.ts";
-import type { Erasure, OperationErrorCode, Operations } from "./operations.ts";
+import type { DeliveryState, Erasure, OperationErrorCode, Operations } from "./operations.ts";
 import { noOperator, unauthenticated } from "./refusals.ts";
 
 export interface OperatorOptions {
@@ -31,6 +31,7 @@ const STATUS: { readonly [Code in OperationErrorCode]: number } = {
   "effect.notLost": 404,
   "effect.ended": 409,
   "effect.tooLarge": 400,
+  "delivery.notGivenUp": 404,
   "erase.unknown": 404,
   "erase.running": 409,
   "backup.failed": 409,
@@ -62,6 +63,14 @@ export function createOperatorRoutes(options: OperatorOptions): Hono {
       plain((c) => done(operations.revokeKey(param(c, "id")))),
     )
     .get(
+      "/deliveries",
+      plain(async (c) => json({ deliveries: await operations.deliveries(deliveryState(c.req.query("state"))) })),
+    )
+    .post(
+      "/deliveries/:id/resend",
+      plain((c) => done(operations.resendDelivery(param(c, "id")))),
+    )
+    .get(
       "/turns/held",
       plain(async () => json({ turns: await operations.heldTurns() })),
     )
@@ -88,9 +97,13 @@ export function createKeyRoutes(options: OperatorOptions): Hono {
 /** What is done to the home as a whole. Not for the network either: who may do this has the machine. */
 export function createHomeRoutes(options: OperatorOptions): Hono {
   const { operations } = options;
-  const { withBody } = createHandlers(options);
+  const { plain, withBody } = createHandlers(options);
   return new Hono()
     .basePath("/v1/operator")
+    .post(
+      "/webhook-keys/rotate",
+      plain(() => done(operations.rotateWebhookKey())),
+    )
     .post(
       "/erase",
       withBody(async (_, body) => json(await operations.erase(erasureOf(body)))),
@@ -156,6 +169,11 @@ function resolutionOf(body: unknown): Resolution {
     default:
       throw new OperationError("request.invalid", 'outcome must be "completed", "failed" or "retry".');
   }
+}
+
+function deliveryState(text = "given-up"): DeliveryState {
+  if (text === "given-up" || text === "waiting") return text;
+  throw new OperationError("request.invalid", 'state must be "given-up" or "waiting".');
 }
 
 function reasonOf(body: unknown): string | undefined {

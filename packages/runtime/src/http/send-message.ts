@@ -8,6 +8,7 @@ import {
 } from "@nylorun/protocol";
 import type { SendMessageRequest, SendMessageResponse } from "@nylorun/protocol";
 
+import type { Push } from "../push/push.ts";
 import type { Store } from "../store/store.ts";
 import type { Engine } from "../turn/engine.ts";
 import type { TurnRecord } from "../turn/record.ts";
@@ -16,6 +17,7 @@ import { sendResponseOf } from "../turn/task.ts";
 import type { Call } from "./call.ts";
 import type { Limits } from "./limits.ts";
 import type { OpenWaits } from "./open-waits.ts";
+import { targetOf } from "./push-configs.ts";
 
 export interface SendOptions {
   readonly engine: Engine;
@@ -23,6 +25,8 @@ export interface SendOptions {
   readonly taskIds: TaskIds;
   readonly waits: OpenWaits;
   readonly limits: Limits;
+  /** Undefined: nothing is pushed. */
+  readonly push: Push | undefined;
   /** How long a blocking call waits, in milliseconds. Then it answers with the task as it is: the profile's own rule. */
   readonly waitMs: number;
 }
@@ -36,10 +40,12 @@ export interface StillWaiting {
 export type SendMessage = (call: Call, request: SendMessageRequest) => Promise<SendMessageResponse | StillWaiting>;
 
 /** Makes the method. It throws A2aError: -32003, -32005, -32001, and what the engine throws; Refused 429 before it has taken anything. */
-export function createSendMessage({ engine, store, taskIds, waits, limits, waitMs }: SendOptions): SendMessage {
+export function createSendMessage({ engine, store, taskIds, waits, limits, push, waitMs }: SendOptions): SendMessage {
   return async (call, { message, configuration }) => {
     const { scope, agent, active, traceparent } = call;
-    if (configuration?.taskPushNotificationConfig !== undefined) throw pushNotificationNotSupported();
+    const config = configuration?.taskPushNotificationConfig;
+    if (config !== undefined && push === undefined) throw pushNotificationNotSupported();
+    const target = config && targetOf(config, push!, { active, field: "configuration.taskPushNotificationConfig." });
     for (const part of message.parts) {
       const type = mediaTypeOf(part);
       if (!agent.inputModes.includes(type) && !matchesMode(type, agent.inputModes))
@@ -47,7 +53,8 @@ export function createSendMessage({ engine, store, taskIds, waits, limits, waitM
     }
     if (message.referenceTaskIds !== undefined) await checkReferences(message.referenceTaskIds, scope.subject);
 
-    const send = () => engine.send({ subject: scope.subject, agent: scope.agent, message, active, traceparent });
+    const send = () =>
+      engine.send({ subject: scope.subject, agent: scope.agent, message, active, traceparent, push: target });
     const respond = (settled: TurnRecord) =>
       sendResponseOf(settled, { taskIds, active, historyLength: configuration?.historyLength });
     if (configuration?.returnImmediately === true) return respond(await send());

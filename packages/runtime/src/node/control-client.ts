@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { AccessError } from "../access/errors.ts";
 import type { AccessErrorCode } from "../access/errors.ts";
 import { OperationError } from "../http/operations.ts";
-import type { HeldTurn, LostEffect, OperationErrorCode, Operations } from "../http/operations.ts";
+import type { HeldTurn, LostEffect, OperationErrorCode, Operations, PushDelivery } from "../http/operations.ts";
 import type { KeyRecord } from "../store/store.ts";
 import type { ServingProcess } from "./control.ts";
 import { RuntimeError } from "./errors.ts";
@@ -44,6 +44,10 @@ export function connectControl(path: string): Operations {
     failTurn: (taskId, reason) => through("POST", `/turns/${encodeURIComponent(taskId)}/fail`, { reason }),
     lostEffects: async () => (await through<{ effects: LostEffect[] }>("GET", "/effects")).effects,
     resolveEffect: (id, resolution) => through("POST", `/effects/${encodeURIComponent(id)}/resolve`, resolution),
+    deliveries: async (state) =>
+      (await through<{ deliveries: PushDelivery[] }>("GET", `/deliveries?state=${state}`)).deliveries,
+    resendDelivery: (id) => through("POST", `/deliveries/${encodeURIComponent(id)}/resend`),
+    rotateWebhookKey: () => through("POST", "/webhook-keys/rotate"),
     erase: (what) => through("POST", "/erase", what, LONG_PATIENCE),
     backup: (file) => through("POST", "/backup", { file }, LONG_PATIENCE),
   };

@@ -7,6 +7,8 @@ import type { Sink } from "@nylorun/progress";
 import { createTaskIds, TASK_ID_KEY_BYTES } from "../access/task-ids.ts";
 import { Metrics } from "../http/metrics.ts";
 import type { Operations } from "../http/operations.ts";
+import { createWebhookKeys } from "../push/keys.ts";
+import type { WebhookKeys } from "../push/keys.ts";
 import type { StoreError } from "../store/errors.ts";
 import { createLocalSignal } from "../store/local-signal.ts";
 import type { Signal } from "../store/signal.ts";
@@ -45,6 +47,7 @@ export interface Core extends AsyncDisposable {
   readonly store: Store;
   readonly signal: Signal;
   readonly taskIds: TaskIds;
+  readonly webhookKeys: WebhookKeys;
   /** Not started. */
   readonly engine: Engine;
   readonly operations: Operations;
@@ -95,13 +98,15 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const engine = opened.use(
     createEngine({ store, signal, agents, taskIds, log, limits, entropy, asyncContext, misfit, tracer }),
   );
-  const operations = createOperations({ store, engine, taskIds });
+  const webhookKeys = createWebhookKeys(store);
+  const operations = createOperations({ store, engine, taskIds, webhookKeys });
   const stack = opened.move();
   return {
     agents,
     store,
     signal,
     taskIds,
+    webhookKeys,
     engine,
     operations,
     progress,

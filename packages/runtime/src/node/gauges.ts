@@ -43,6 +43,16 @@ export function addGauges({ metrics, store, engine, disk, connections }: GaugePa
     const { readySince } = await stored();
     return [{ value: readySince === undefined ? 0 : Math.max(0, store.now() - readySince) / 1000 }];
   });
+  metrics.gauge("nylorun_push_waiting", "Deliveries that wait to reach their webhook.", async () => [
+    { value: (await stored()).deliveries.waiting },
+  ]);
+  metrics.gauge("nylorun_push_age_seconds", "How long the oldest of them has waited.", async () => {
+    const { since } = (await stored()).deliveries;
+    return [{ value: since === undefined ? 0 : Math.max(0, store.now() - since) / 1000 }];
+  });
+  metrics.gauge("nylorun_push_given_up", "Deliveries that were given up, and are kept.", async () => [
+    { value: (await stored()).deliveries.givenUp },
+  ]);
   metrics.gauge("nylorun_connections", "Connections that are open.", () => [{ value: connections() }]);
   metrics.gauge("nylorun_store_bytes", "What the store takes.", async () => known((await stored()).bytes));
   metrics.gauge("nylorun_store_free_bytes", "How much of that is free to be used again.", async () =>

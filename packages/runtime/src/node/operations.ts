@@ -1,7 +1,9 @@
 /** {@link Operations} in the process that has the store. */
 import { issueApiKey } from "../access/api-keys.ts";
 import { OperationError } from "../http/operations.ts";
-import type { Erasure, HeldTurn, LostEffect, Operations } from "../http/operations.ts";
+import type { Erasure, HeldTurn, LostEffect, Operations, PushDelivery } from "../http/operations.ts";
+import type { WebhookKeys } from "../push/keys.ts";
+import type { DeliveryRecord } from "../store/push.ts";
 import type { Erase, Store } from "../store/store.ts";
 import { EngineError } from "../turn/engine.ts";
 import type { Engine } from "../turn/engine.ts";
@@ -14,9 +16,13 @@ export interface OperationsParts {
   /** Need not be started. */
   readonly engine: Engine;
   readonly taskIds: TaskIds;
+  readonly webhookKeys: WebhookKeys;
 }
 
-export function createOperations({ store, engine, taskIds }: OperationsParts): Operations {
+/** Deliveries that are listed at once. */
+const DELIVERIES = 1000;
+
+export function createOperations({ store, engine, taskIds, webhookKeys }: OperationsParts): Operations {
   const keyOf = (taskId: string) => {
     const key = taskIds.decode(taskId);
     if (key === undefined) throw notHeld(taskId);
@@ -45,6 +51,16 @@ export function createOperations({ store, engine, taskIds }: OperationsParts): O
     async failTurn(taskId, reason) {
       if (!(await engine.fail(keyOf(taskId), reason))) throw notHeld(taskId);
     },
+    async deliveries(state) {
+      const records = await store.push.deliveries({ givenUp: state === "given-up", limit: DELIVERIES });
+      return records.map((record) => pushDelivery(record, taskIds));
+    },
+    async resendDelivery(id) {
+      if (/^\d{1,15}$/.test(id) && (await store.push.resend(Number(id)))) return;
+      const message = `No delivery that was given up is ${id}; "nylorun push list" shows those that are.`;
+      throw new OperationError("delivery.notGivenUp", message);
+    },
+    rotateWebhookKey: () => webhookKeys.rotate(),
     async lostEffects() {
       return (await engine.lost()).flatMap((turn) => lostEffects(turn, taskIds));
     },
@@ -95,6 +111,26 @@ function lostEffects(turn: TurnRecord, taskIds: TaskIds): readonly LostEffect[] 
   const { state, view } = turn;
   const where = whereabouts(turn, taskIds);
   return (view.lost ?? []).map(({ id, name, why, at }) => ({ effectId: id, name, why, lostAt: at, ...where, state }));
+}
+
+function pushDelivery(record: DeliveryRecord, taskIds: TaskIds): PushDelivery {
+  const { subject, agent, contextId } = record.turn;
+  const url = new URL(record.url);
+  return {
+    id: String(record.delivery),
+    webhookId: record.id,
+    taskId: taskIds.encode(record.turn),
+    agent,
+    subject,
+    contextId,
+    configId: record.configId,
+    url: url.origin + url.pathname,
+    kind: record.kind,
+    createdAt: record.createdAt,
+    attempts: record.attempts,
+    error: record.error ?? null,
+    givenUpAt: record.givenUpAt ?? null,
+  };
 }
 
 function notHeld(taskId: string): OperationError {

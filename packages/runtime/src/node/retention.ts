@@ -1,6 +1,6 @@
 /**
- * Forgets what is past its time: message ids, the journals of ended turns, ended turns, what they used. In short steps with pauses in between, so that
- * it takes a fifth of the writer's time at most, and no write waits for more than one step.
+ * Forgets what is past its time: message ids, deliveries that were given up, the journals of ended turns, ended turns, what they used.
+ * In short steps with pauses in between, so that it takes a fifth of the writer's time at most, and no write waits for more than one step.
  */
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -11,6 +11,7 @@ export interface RetentionSettings {
   readonly turnRetentionMs: number;
   readonly journalRetentionMs: number;
   readonly usageRetentionMs: number;
+  readonly giveUpRetentionMs: number;
 }
 
 export interface RetentionOptions {
@@ -33,8 +34,11 @@ const BREATH = 5;
 /** Goes on until it is disposed of. */
 export function startRetention(options: RetentionOptions): AsyncDisposable {
   const { settings, log } = options;
-  const { turnRetentionMs, journalRetentionMs } = settings;
-  const shortest = Math.min(...[turnRetentionMs, journalRetentionMs].filter((ms) => ms > 0), SELDOMEST * 10);
+  const { turnRetentionMs, journalRetentionMs, giveUpRetentionMs } = settings;
+  const shortest = Math.min(
+    ...[turnRetentionMs, journalRetentionMs, giveUpRetentionMs].filter((ms) => ms > 0),
+    SELDOMEST * 10,
+  );
   const between = Math.min(SELDOMEST, Math.max(OFTENEST, shortest / 10));
   const stopped = new AbortController();
   const { signal } = stopped;
@@ -60,9 +64,10 @@ export function startRetention(options: RetentionOptions): AsyncDisposable {
 
 async function round({ store, settings, onForgotten }: RetentionOptions, signal: AbortSignal): Promise<void> {
   const now = store.now();
-  const { turnRetentionMs, journalRetentionMs, usageRetentionMs } = settings;
+  const { turnRetentionMs, journalRetentionMs, usageRetentionMs, giveUpRetentionMs } = settings;
   const kinds: readonly (Omit<Forget, "limit" | "after"> & { readonly isOn: boolean })[] = [
     { what: "messages", before: now, isOn: true },
+    { what: "giveUps", before: now - giveUpRetentionMs, isOn: giveUpRetentionMs > 0 },
     { what: "journals", before: now - journalRetentionMs, isOn: journalRetentionMs > 0 },
     { what: "turns", before: now - turnRetentionMs, isOn: turnRetentionMs > 0 },
     { what: "usage", before: now - usageRetentionMs, isOn: usageRetentionMs > 0 },

@@ -26,6 +26,7 @@ import type { Fetch } from "./listener.ts";
 import { createLog } from "./log.ts";
 import type { Log } from "./log.ts";
 import { findMeter } from "./metering.ts";
+import { openPush } from "./push.ts";
 import { startRetention } from "./retention.ts";
 import { checkSettings } from "./settings.ts";
 import type { Settings, SomeSettings } from "./settings.ts";
@@ -138,6 +139,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   const stopping = new AbortController();
   const links = new SignInLinks();
   const files = findDashboard(log);
+  const push = openPush({ ...core, settings, log });
   const served = await createApp({
     engine: core.engine,
     store: core.store,
@@ -154,11 +156,13 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     stopping: stopping.signal,
     cardKeys: await cardKeysOf(settings),
     dashboard: { files, links, sessions: createSessions(core.store.sessions, () => core.store.now()) },
+    push: push?.push,
   });
   ({ fetch } = served);
   app.resolve(fetch);
   // Only now, as a start that fails for want of a port must not have run anything.
   await core.engine.start();
+  const deliverer = push && opened.use(push.start());
   opened.use(
     await serveControl({ home, operations: core.operations, log, url: listener.url, bodyBytes: settings.bodyBytes }),
   );
@@ -178,6 +182,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     listener.close();
     await core.engine.stop({ graceMs: settings.stopGraceMs });
     stopping.abort();
+    await deliverer?.stop(LAST_WORDS);
     await listener.closed(LAST_WORDS);
     await everything.disposeAsync();
   };

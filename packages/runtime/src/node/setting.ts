@@ -7,6 +7,7 @@ import { homedir } from "node:os";
 import { resolve } from "node:path";
 
 import type { JwtIssuer } from "../access/jwt.ts";
+import { HostList } from "../dial/host-list.ts";
 
 /** One setting. `T` is what the program works with. */
 export interface Setting<T> {
@@ -14,6 +15,8 @@ export interface Setting<T> {
   readonly doc: string;
   /** How `--help` and the docs write its value. */
   readonly placeholder: string;
+  /** Its value is for nobody's eyes: no flag, which other users of the machine could read, and no word of it in what is said. */
+  readonly isSecret?: true;
   /** Completes "must be …". */
   readonly allowed: string;
   readonly default: T;
@@ -231,6 +234,53 @@ function isKeysUrl(value: unknown): boolean {
   return (
     url.protocol === "https:" || (url.protocol === "http:" && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname))
   );
+}
+
+/** Hosts that may be called, as dial/host-list.ts reads them. As a text: separated by commas. */
+export function dialledHosts(options: About): Setting<readonly string[]> {
+  const check = (values: readonly unknown[]) => {
+    const entries = values.map((value) => (typeof value === "string" ? value.trim() : ""));
+    return HostList.parse(entries) === undefined ? undefined : entries;
+  };
+  return {
+    doc: options.doc,
+    placeholder: "hosts",
+    allowed:
+      'hosts such as "example.com", "*.example.com", "example.com:8443", "http://localhost:*", separated by commas (in a config file: a list)',
+    default: [],
+    defaultText: undefined,
+    fromText: (text) => check(text.split(",")),
+    fromJson: (value) => (Array.isArray(value) ? check(value) : undefined),
+  };
+}
+
+/** Secrets of Standard Webhooks. As a text: separated by blanks. */
+export function webhookSecrets(options: About): Setting<readonly string[]> {
+  return {
+    doc: options.doc,
+    placeholder: "secrets",
+    isSecret: true,
+    allowed:
+      '"whsec_" and the base64 of 24 to 64 random bytes; several are separated by blanks (in a config file: a list)',
+    default: [],
+    defaultText: undefined,
+    fromText: secretsOf,
+    fromJson(value) {
+      if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) return undefined;
+      return value.length === 0 ? [] : secretsOf(value.join(" "));
+    },
+  };
+}
+
+/** The secrets in a text, separated by white space; undefined: there is none, or something else. */
+export function secretsOf(text: string): readonly string[] | undefined {
+  const secrets = text.trim().split(/\s+/);
+  const isSecret = (one: string) => {
+    const [, base64 = ""] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(one) ?? [];
+    const { length } = Buffer.from(base64, "base64");
+    return length >= 24 && length <= 64;
+  };
+  return secrets.every(isSecret) ? secrets : undefined;
 }
 
 /** One of a few words. */

@@ -12,6 +12,7 @@ import { RuntimeError } from "./errors.ts";
 import {
   agentId,
   baseUrl,
+  dialledHosts,
   folder,
   host,
   hostNames,
@@ -21,6 +22,7 @@ import {
   oneOf,
   origins,
   traceUrl,
+  webhookSecrets,
   webUrl,
   whole,
 } from "./setting.ts";
@@ -75,6 +77,15 @@ export const SETTINGS = {
   }),
   cardKey: keyFile({
     doc: "The private key that cards are signed with: PEM, a JWK, or a JWK set. Without it, cards are not signed.",
+  }),
+  pushSecret: webhookSecrets({
+    doc: "What pushes to webhooks are signed with. Without it, or pushSecretFile, nothing is pushed. While one secret replaces another: both, the new one first.",
+  }),
+  pushSecretFile: keyFile({
+    doc: "A file that holds what pushSecret would, one secret a line. It is read again when it changes, so that secrets change without a restart.",
+  }),
+  pushHosts: dialledHosts({
+    doc: "The hosts that webhooks may be on. `*.example.com` stands for all names below; https, unless the entry itself begins with http://; the scheme's own port, unless it names one or `:*`. A host that is named, rather than covered by `*`, may also have private addresses.",
   }),
   a2aWaitMs: whole({
     doc: "How long a blocking SendMessage waits for the task before it answers with the task as it is.",
@@ -166,6 +177,13 @@ export const SETTINGS = {
     min: 0,
     max: 3650 * DAY,
     default: 400 * DAY,
+  }),
+  giveUpRetentionMs: whole({
+    doc: "How long a delivery is kept after it was given up, for an operator to send it again; 0 keeps it as long as the task.",
+    unit: "ms",
+    min: 0,
+    max: 3650 * DAY,
+    default: 7 * DAY,
   }),
   minFreeBytes: whole({
     doc: "No new message is taken while the disk of the home has less room than this, so that what runs can end.",
@@ -298,6 +316,7 @@ function fill(find: (name: SettingName, setting: AnySetting) => unknown, cwd: st
 }
 
 function refuse(where: string, setting: AnySetting, value: unknown): never {
+  if (setting.isSecret) throw new RuntimeError("setting.invalid", `${where} must be ${setting.allowed}.`);
   const shown = JSON.stringify(value) ?? typeof value;
   const came = shown.length > 80 ? `${shown.slice(0, 80)}…` : shown;
   throw new RuntimeError("setting.invalid", `${where} must be ${setting.allowed}; it is ${came}.`);

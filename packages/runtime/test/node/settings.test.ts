@@ -4,6 +4,7 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 
+import type { Setting } from "../../src/node/setting.ts";
 import {
   checkSettings,
   flagOf,
@@ -41,12 +42,10 @@ function refusal(sources: Partial<SettingsSources>): { code: string; message: st
 
 describe("settings", () => {
   it("have these names, flags, variables and defaults", () => {
-    const listed = SETTING_NAMES.map((name) => [
-      name,
-      flagOf(name),
-      variableOf(name),
-      SETTINGS[name].defaultText ?? "-",
-    ]);
+    const listed = SETTING_NAMES.map((name) => {
+      const { isSecret, defaultText }: Setting<unknown> = SETTINGS[name];
+      return [name, isSecret ? "-" : flagOf(name), variableOf(name), defaultText ?? "-"];
+    });
     assert.deepEqual(listed, [
       ["home", "--home", "NYLORUN_HOME", ".nylorun"],
       ["host", "--host", "NYLORUN_HOST", "127.0.0.1"],
@@ -59,8 +58,12 @@ describe("settings", () => {
       ["providerName", "--provider-name", "NYLORUN_PROVIDER_NAME", "-"],
       ["providerUrl", "--provider-url", "NYLORUN_PROVIDER_URL", "-"],
       ["documentationUrl", "--documentation-url", "NYLORUN_DOCUMENTATION_URL", "-"],
+      ["traceUrl", "--trace-url", "NYLORUN_TRACE_URL", "-"],
       ["iconUrl", "--icon-url", "NYLORUN_ICON_URL", "-"],
       ["cardKey", "--card-key", "NYLORUN_CARD_KEY", "-"],
+      ["pushSecret", "-", "NYLORUN_PUSH_SECRET", "-"],
+      ["pushSecretFile", "--push-secret-file", "NYLORUN_PUSH_SECRET_FILE", "-"],
+      ["pushHosts", "--push-hosts", "NYLORUN_PUSH_HOSTS", "-"],
       ["a2aWaitMs", "--a2a-wait-ms", "NYLORUN_A2A_WAIT_MS", "300000"],
       ["messageDedupeMs", "--message-dedupe-ms", "NYLORUN_MESSAGE_DEDUPE_MS", "86400000"],
       ["contextQueueDepth", "--context-queue-depth", "NYLORUN_CONTEXT_QUEUE_DEPTH", "100"],
@@ -74,6 +77,8 @@ describe("settings", () => {
       ["subjectStoredBytes", "--subject-stored-bytes", "NYLORUN_SUBJECT_STORED_BYTES", "10737418240"],
       ["turnRetentionMs", "--turn-retention-ms", "NYLORUN_TURN_RETENTION_MS", "2592000000"],
       ["journalRetentionMs", "--journal-retention-ms", "NYLORUN_JOURNAL_RETENTION_MS", "604800000"],
+      ["usageRetentionMs", "--usage-retention-ms", "NYLORUN_USAGE_RETENTION_MS", "34560000000"],
+      ["giveUpRetentionMs", "--give-up-retention-ms", "NYLORUN_GIVE_UP_RETENTION_MS", "604800000"],
       ["minFreeBytes", "--min-free-bytes", "NYLORUN_MIN_FREE_BYTES", "67108864"],
       ["turnTimeoutMs", "--turn-timeout-ms", "NYLORUN_TURN_TIMEOUT_MS", "3600000"],
       ["cancelGraceMs", "--cancel-grace-ms", "NYLORUN_CANCEL_GRACE_MS", "10000"],
