@@ -39,6 +39,7 @@ const TABLE: Readonly<Record<string, Row>> = {
   [`GET ${AGENT}/.well-known/agent-card.json`]: { audience: "everybody" },
   "GET /.well-known/agent-card.json": { audience: "everybody" },
   "GET /.well-known/nylorun-card-keys.json": { audience: "everybody" },
+  "GET /.well-known/nylorun-webhook-keys.json": { audience: "everybody" },
   "GET /v1/agents": { audience: "subjects" },
   "POST /v1/progress": {
     audience: "subjects",
@@ -59,6 +60,12 @@ const TABLE: Readonly<Record<string, Row>> = {
     audience: "operators",
     path: ({ key }) => `/v1/operator/keys/${key}`,
     allowed: 204,
+  },
+  "GET /v1/operator/deliveries": { audience: "operators" },
+  "POST /v1/operator/deliveries/:id/resend": {
+    audience: "operators",
+    path: () => "/v1/operator/deliveries/1/resend",
+    allowed: 404,
   },
   "GET /v1/operator/turns/held": { audience: "operators" },
   "POST /v1/operator/turns/:task/release": {
