@@ -18,6 +18,8 @@ export type StoreErrorCode =
   | "store.broken"
   /** A write failed: nothing of its batch is stored. */
   | "store.failed"
+  /** The database does not answer: what was asked may be done, and may be asked again. */
+  | "store.unavailable"
   /** The disk is full: nothing is taken until it has room again. */
   | "store.full"
   /** The store was closed. */

@@ -4,7 +4,7 @@
  */
 import type { StatementSync } from "node:sqlite";
 
-import { ENDED_STATUS_NUMBERS } from "./status.ts";
+import { ENDED_STATUS_NUMBERS } from "../status.ts";
 
 export interface Counted {
   readonly scope: number;

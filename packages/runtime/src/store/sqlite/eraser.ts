@@ -6,11 +6,11 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import type { TurnState } from "@nylorun/protocol";
 
+import { statusOf } from "../status.ts";
 import type { Holdings } from "./holdings.ts";
 import type { Outbox } from "./outbox.ts";
 import type { ContextRow, Schedule } from "./schedule.ts";
 import { prepare, terminal } from "./statements.ts";
-import { statusOf } from "./status.ts";
 import type { Removed, Tallies } from "./tallies.ts";
 import type { UsageLedger } from "./usage.ts";
 

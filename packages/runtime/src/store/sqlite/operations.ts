@@ -7,6 +7,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { TurnState, WaitKind } from "@nylorun/protocol";
 
 import type { Blob, Held, Output } from "../files.ts";
+import { statusOf } from "../status.ts";
 import type { Share, SubjectLimits } from "../store.ts";
 import { Eraser } from "./eraser.ts";
 import type { EraseArgs, EraseResult, ForgetArgs, ForgetResult } from "./eraser.ts";
@@ -17,7 +18,6 @@ import type { ClaimDeliveriesArgs, DeliveryRow, SettleArgs, TargetArgs } from ".
 import { Schedule } from "./schedule.ts";
 import type { ClaimRow, ContextRow } from "./schedule.ts";
 import { prepare, terminal } from "./statements.ts";
-import { statusOf } from "./status.ts";
 import { Tallies } from "./tallies.ts";
 import { UsageLedger } from "./usage.ts";
 

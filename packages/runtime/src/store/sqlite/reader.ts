@@ -7,6 +7,7 @@ import type { TaskState, TurnState } from "@nylorun/protocol";
 import type { Entry } from "../../turn/journal.ts";
 import type { StoredMessage, TurnKey, TurnRecord, TurnView } from "../../turn/record.ts";
 import type { Blob } from "../files.ts";
+import { BEGUN_STATUS_NUMBERS, ENDED_STATUS_NUMBERS, STATUS_NUMBERS, statusNumber } from "../status.ts";
 import type {
   KeyRecord,
   Secret,
@@ -22,7 +23,6 @@ import { dayMs } from "../store.ts";
 import { Counts } from "./counts.ts";
 import { deliveryFigures } from "./deliveries.ts";
 import { suspectSql } from "./statements.ts";
-import { BEGUN_STATUS_NUMBERS, ENDED_STATUS_NUMBERS, STATUS_NUMBERS, statusNumber } from "./status.ts";
 
 const turnColumns = `
   t.turn, t.context, t.state, t.status_at, t.created_at, t.length, t.revision, t.deaths, t.agent_version, t.traceparent,

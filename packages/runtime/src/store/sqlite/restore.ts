@@ -7,9 +7,9 @@ import { DatabaseSync } from "node:sqlite";
 
 import type { TurnView } from "../../turn/record.ts";
 import { StoreError } from "../errors.ts";
+import { statusOf } from "../status.ts";
 import { openWritable } from "./database.ts";
 import { prepare, terminalSql } from "./statements.ts";
-import { statusOf } from "./status.ts";
 import { survey } from "./survey.ts";
 
 export interface Restored {

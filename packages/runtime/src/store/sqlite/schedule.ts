@@ -17,11 +17,11 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import type { TurnState } from "@nylorun/protocol";
 
+import { statusOf } from "../status.ts";
 import { hasShare, suspectDeaths } from "../store.ts";
 import type { Share } from "../store.ts";
 import type { Outbox } from "./outbox.ts";
 import { prepare, suspectSql, terminal, terminalSql } from "./statements.ts";
-import { statusOf } from "./status.ts";
 import type { Tallies } from "./tallies.ts";
 
 /** What has to be known of a context to move it. */

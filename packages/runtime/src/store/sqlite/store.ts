@@ -2,11 +2,12 @@
  * The Store on one SQLite file: writes go to the writer thread, which commits them in groups; reads have their own connection
  * on this thread. One process per file: its home's lock sees to that, and ends the leases of whoever died with it (E9).
  */
-import { hash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 
 import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
 import { StoreError } from "../errors.ts";
 import type { FileStore } from "../files.ts";
+import { messageDigest, newContextName } from "../naming.ts";
 import type { PushStore } from "../push.ts";
 import type { Signal } from "../signal.ts";
 import type {
@@ -148,13 +149,13 @@ class SqliteStore implements Store {
     if (!this.#hasRoom() && (accept.dedupeMs === 0 || (await this.findMessage(key)) === undefined))
       throw new StoreError("store.full", "The disk has less room than is kept for what runs: nothing new is taken.");
     const { extensionData, ...plain } = message;
-    const newName = timeOrderedId(now);
+    const newName = newContextName(now);
     const result = await this.#thread.run("accept", {
       subject: key.subject,
       agent: key.agent,
       name: key.contextId ?? null,
       newName,
-      digest: accept.dedupeMs > 0 ? digestOf(key) : null,
+      digest: accept.dedupeMs > 0 ? messageDigest(key) : null,
       contentHash: accept.contentHash,
       forgetAt: now + accept.dedupeMs,
       message: JSON.stringify(plain),
@@ -198,7 +199,7 @@ class SqliteStore implements Store {
   }
 
   async findMessage(key: MessageKey) {
-    return this.#reader.message(digestOf(key), this.now());
+    return this.#reader.message(messageDigest(key), this.now());
   }
 
   async claimDue({ limit, leaseMs, share = all }: Parameters<Store["claimDue"]>[0]): Promise<readonly Claim[]> {
@@ -238,7 +239,7 @@ class SqliteStore implements Store {
         change.message === undefined
           ? null
           : {
-              digest: change.message.dedupeMs > 0 ? digestOf(change.message.key) : null,
+              digest: change.message.dedupeMs > 0 ? messageDigest(change.message.key) : null,
               contentHash: change.message.contentHash,
               forgetAt: now + change.message.dedupeMs,
             },
@@ -360,15 +361,4 @@ function erasure(what: Erase) {
     case "subject":
       return what;
   }
-}
-
-function digestOf({ subject, agent, contextId, messageId }: MessageKey): string {
-  return hash("sha256", JSON.stringify([subject, agent, contextId ?? null, messageId]), "base64url").slice(0, 22);
-}
-
-/** A UUIDv7: random, yet in the order of time, so that the index on it grows at its right edge. */
-function timeOrderedId(now: number): string {
-  const time = now.toString(16).padStart(12, "0");
-  const random = randomUUID();
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(15)}`;
 }
