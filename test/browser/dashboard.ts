@@ -74,7 +74,10 @@ export class Dashboard implements AsyncDisposable {
 
   /** A person in a browser of their own. */
   async open(browser: Browser, keys: Keys, options: BrowserContextOptions = {}): Promise<Person> {
-    const person = new Person(await browser.newContext({ viewport: { width: 1180, height: 860 }, ...options }), this);
+    const person = new Person(
+      await browser.newContext({ viewport: { width: 1180, height: 860 }, locale: "en-US", ...options }),
+      this,
+    );
     await person.newPage();
     await person.page.goto(this.runtime.dashboardLink(keys));
     await person.page.locator(".state[data-live=true]").waitFor({ timeout: PATIENCE });
@@ -155,6 +158,7 @@ export class Person implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.context.close();
+    if (this.complaints.length > 0) console.error(this.complaints);
     assert.deepEqual(this.complaints, []);
   }
 }

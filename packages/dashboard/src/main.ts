@@ -199,11 +199,9 @@ export class NylorunDashboard extends LightElement {
     return html`<header class="bar">
       <a class="brand" href=${to.now}><img src=${ICON} alt="" width="22" height="22" />Nylorun</a>
       <nav aria-label="Views">
-        <a href=${to.now} aria-current=${current("now")}
-          >Now${waiting === 0 ? nothing : html` <span class="badge"><span class="unseen">, </span>${count(waiting)}<span class="unseen"> waiting for you</span></span>`}</a
-        >
+        <a href=${to.now} aria-current=${current("now")}>Now${badge(waiting, "waiting for you")}</a>
         ${person.agents ? html`<a href=${to.history} aria-current=${current("history")}>History</a>` : nothing}
-        ${person.agents && person.operator ? html`<a href=${to.operator} aria-current=${current("operator")}>Operator</a>` : nothing}
+        ${person.agents && person.operator ? html`<a href=${to.operator} aria-current=${current("operator")}>Operator${badge(desk.troubles, "to resolve")}</a>` : nothing}
       </nav>
       <span class="state" data-live=${desk.board.isLive}
         >${desk.board.isLive ? "Live" : desk.board.isReady ? "Reconnecting" : "Connecting"}</span
@@ -253,6 +251,13 @@ export class NylorunDashboard extends LightElement {
         return keyed(desk, html`<operator-page .desk=${desk}></operator-page>`);
     }
   }
+}
+
+function badge(number: number, what: string): TemplateResult | typeof nothing {
+  if (number === 0) return nothing;
+  return html` <span class="badge"
+    ><span class="unseen">, </span>${count(number)}<span class="unseen"> ${what}</span></span
+  >`;
 }
 
 const ICON = new URL("./icon.svg", import.meta.url).href;

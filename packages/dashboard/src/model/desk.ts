@@ -5,6 +5,7 @@ import { at, BASE } from "./base.ts";
 import { Board } from "./board.ts";
 import type { TaskRef } from "./board.ts";
 import { Changing } from "./change.ts";
+import { operator } from "./operator.ts";
 import { call, session } from "./session.ts";
 import type { Person } from "./session.ts";
 
@@ -19,6 +20,9 @@ export interface ServedAgent {
 
 /** `<agent>:<task id>`, as the Runtime names the progress of its tasks. */
 const TASK = /^([a-z0-9][a-z0-9-]{0,63}):([A-Za-z0-9_-]{21}[AQgw])$/;
+/** Between two looks at what waits for an operator, in milliseconds. */
+const TROUBLES_EVERY = 15_000;
+
 /** Tasks that are asked for at once; that wait to be; that are remembered. */
 const AT_ONCE = 6;
 const WANTED = 100;
@@ -39,6 +43,8 @@ export class Desk extends Changing {
   /** By id; undefined: not known yet. */
   agents: ReadonlyMap<string, ServedAgent> | undefined;
   board: Board;
+  /** How much waits for an operator. */
+  troubles = 0;
   /** Whether the board shows everybody's. */
   everybody = false;
   readonly #clients = new Map<string, Promise<A2aClient>>();
@@ -46,6 +52,7 @@ export class Desk extends Changing {
   readonly #wanted: TaskRef[] = [];
   #asking = 0;
   #isClosed = false;
+  readonly #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(person: Person) {
     super();
@@ -53,11 +60,32 @@ export class Desk extends Changing {
     this.board = this.#newBoard("");
     if (person.agents && person.subject !== undefined) void this.#loadAgents();
     else this.agents = new Map();
+    if (person.agents && person.operator) {
+      void this.countTroubles();
+      this.#timer = setInterval(() => void this.countTroubles(), TROUBLES_EVERY);
+    }
   }
 
   close(): void {
     this.#isClosed = true;
+    clearInterval(this.#timer);
     this.board.close();
+  }
+
+  /** Looks what waits for an operator. */
+  async countTroubles(): Promise<void> {
+    try {
+      const [effects, held] = await Promise.all([operator.effects(), operator.held()]);
+      this.noteTroubles(effects.length + held.length);
+    } catch {
+      // It is looked again; that nothing answers, the board says.
+    }
+  }
+
+  noteTroubles(troubles: number): void {
+    if (troubles === this.troubles) return;
+    this.troubles = troubles;
+    this.changed();
   }
 
   /** For who is an operator as well. */

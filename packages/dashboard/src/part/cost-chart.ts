@@ -141,8 +141,15 @@ export class CostChart extends LightElement {
   };
 
   async #plotAgain(): Promise<void> {
-    const { default: Plot } = await import("uplot");
     const place = this.querySelector<HTMLElement>(".chart");
+    // It does not load where the browser names a language that there is none of. Then the table is what there is to see.
+    const loaded = await import("uplot").catch(() => undefined);
+    if (loaded === undefined) {
+      place?.remove();
+      this.querySelector("details")?.setAttribute("open", "");
+      return;
+    }
+    const Plot = loaded.default;
     this.#plot?.destroy();
     this.#plot = undefined;
     this.#observer?.disconnect();
@@ -172,6 +179,7 @@ export class CostChart extends LightElement {
           {
             ...axis,
             grid: { show: false },
+            size: 28,
             space: 56,
             values: (_, splits) => splits.map((at) => day(at * 1000 + DAY / 2)),
           },

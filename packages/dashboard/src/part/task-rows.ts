@@ -94,7 +94,7 @@ export class TaskRows extends LightElement {
     return html`<a class="row" href=${href}>
       <span class="row-what">
         <span class="row-title">${title ?? name}</span>
-        <span class="row-note">${whose}${event.message ?? (title === undefined ? "" : name)}</span>
+        <span class="row-note">${whose}${event.message}</span>
       </span>
       ${keyed(
         `${key} ${run}`,

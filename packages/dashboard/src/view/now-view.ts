@@ -164,7 +164,7 @@ npx nylorun run -- npm test</pre>`,
       ];
     });
     if (overview.ended.length > 0) {
-      rows.push({ kind: "head", id: "ended", title: "Just ended", count: overview.ended.length });
+      rows.push({ kind: "head", id: "ended", title: "Ended lately", count: overview.ended.length });
       rows.push(...tasks(overview.ended));
     }
     this.#rowsOf = { overview, rows };

@@ -64,6 +64,7 @@ export class OperatorPage extends LightElement {
   async #load(): Promise<void> {
     try {
       [this.effects, this.held, this.keys] = await Promise.all([operator.effects(), operator.held(), operator.keys()]);
+      this.desk.noteTroubles(this.effects.length + this.held.length);
       this.error = undefined;
     } catch (error) {
       this.error = saying(error);

@@ -17,6 +17,7 @@ import { addAcpCommand } from "./acp.ts";
 import { addAnswerCommand } from "./answer.ts";
 import { addBackupCommands } from "./backup.ts";
 import { addCallCommand } from "./call.ts";
+import { addDashboardCommand } from "./dashboard.ts";
 import { addDeleteCommand } from "./delete.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addEffectsCommand } from "./effects.ts";
@@ -74,6 +75,7 @@ function createProgram(announce: Announce | undefined): Command {
   addDeleteCommand(program);
   addBackupCommands(program);
   addWatchCommand(program);
+  addDashboardCommand(program);
   addReportCommand(program);
   addRunCommand(program);
   addHookCommand(program);

@@ -28,6 +28,8 @@ const SUBJECTS = 10_000;
 /** A subject's open tasks of each state that are recalled, the latest ones. */
 const RECALLED = 100;
 
+const OUTCOME_LOST = "What came of a step is not known; an operator has to find out";
+
 const OPEN_STATES = [
   "TASK_STATE_SUBMITTED",
   "TASK_STATE_WORKING",
@@ -174,7 +176,8 @@ function taskProgressOf(turn: TurnRecord, taskIds: TaskIds): Parameters<typeof p
     ...(percent !== undefined && { percent }),
     ...(stage !== undefined && { stage }),
     ...(etaSeconds !== undefined && { etaSeconds }),
-    stepText: textOf(view.said),
+    // Nothing goes on then, whatever was said last.
+    stepText: turn.state === "uncertain" ? OUTCOME_LOST : textOf(view.said),
     ...(isTerminal(state) && { failure: textOf(view.status) }),
   };
 }
