@@ -22,6 +22,20 @@ export interface HeldTurn extends Whereabouts {
   readonly why: { readonly code: string; readonly message: string };
 }
 
+/** A push notification that has not arrived. */
+export interface Delivery extends Omit<Whereabouts, "agentVersion"> {
+  readonly id: string;
+  readonly webhookId: string;
+  readonly url: string;
+  /** What it tells of. */
+  readonly kind: string;
+  readonly createdAt: number;
+  readonly attempts: number;
+  readonly error: string | null;
+  /** Null: it is tried again. */
+  readonly givenUpAt: number | null;
+}
+
 export interface Key {
   readonly id: string;
   readonly holder: { readonly role: "operator" } | { readonly role: "subject"; readonly subject: string };
@@ -43,6 +57,14 @@ export const operator = {
   release: (taskId: string) => call("POST", path("turns", taskId, "release")),
   fail: (taskId: string, reason: string) =>
     call("POST", path("turns", taskId, "fail"), reason === "" ? {} : { reason }),
+  /** Those that were given up first. */
+  deliveries: async () => {
+    const of = async (state: string) =>
+      ((await call("GET", `${path("deliveries")}?state=${state}`)) as { readonly deliveries: readonly Delivery[] })
+        .deliveries;
+    return (await Promise.all([of("given-up"), of("waiting")])).flat();
+  },
+  resend: (id: string) => call("POST", path("deliveries", id, "resend")),
   keys: async () => ((await call("GET", path("keys"))) as { readonly keys: readonly Key[] }).keys,
   revoke: (id: string) => call("DELETE", path("keys", id)),
 } as const;

@@ -1,18 +1,21 @@
-/** What needs an operator: effects whose outcome is lost, turns that are held, keys. */
+/** What needs an operator: effects whose outcome is lost, turns that are held, deliveries that do not arrive, keys. */
 import { html, nothing } from "lit";
 import type { TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
 
 import { drawOnChange } from "../model/change.ts";
 import { clock } from "../model/clock.ts";
 import type { Desk } from "../model/desk.ts";
 import { operator } from "../model/operator.ts";
-import type { HeldTurn, Key, LostEffect } from "../model/operator.ts";
+import type { Delivery, HeldTurn, Key, LostEffect } from "../model/operator.ts";
 import { saying } from "../model/session.ts";
-import { count } from "../model/words.ts";
+import { count, plural } from "../model/words.ts";
 import { define, LightElement } from "../part/light.ts";
 import { empty, loading, problem, since } from "../part/said.ts";
 import "../part/effect-form.ts";
 
+/** Deliveries that are shown. */
+const DELIVERIES = 100;
 /** Between two looks, in milliseconds. */
 const IDLE = 10_000;
 
@@ -28,6 +31,7 @@ export class OperatorPage extends LightElement {
     desk: { attribute: false },
     effects: { state: true },
     held: { state: true },
+    deliveries: { state: true },
     keys: { state: true },
     error: { state: true },
     said: { state: true },
@@ -36,6 +40,7 @@ export class OperatorPage extends LightElement {
   declare desk: Desk;
   declare effects: readonly LostEffect[] | undefined;
   declare held: readonly HeldTurn[] | undefined;
+  declare deliveries: readonly Delivery[] | undefined;
   declare keys: readonly Key[] | undefined;
   declare error: string | undefined;
   declare said: string | undefined;
@@ -63,7 +68,12 @@ export class OperatorPage extends LightElement {
 
   async #load(): Promise<void> {
     try {
-      [this.effects, this.held, this.keys] = await Promise.all([operator.effects(), operator.held(), operator.keys()]);
+      [this.effects, this.held, this.deliveries, this.keys] = await Promise.all([
+        operator.effects(),
+        operator.held(),
+        operator.deliveries(),
+        operator.keys(),
+      ]);
       this.desk.noteTroubles(this.effects.length + this.held.length);
       this.error = undefined;
     } catch (error) {
@@ -94,7 +104,7 @@ export class OperatorPage extends LightElement {
       <p class="done-note" role="status">${this.said ?? nothing}</p>
       ${problem(this.error, () => void this.#load())}
       ${this.effects === undefined && this.error === undefined ? loading() : nothing} ${this.#effects()} ${this.#held()}
-      ${this.#keys()}`;
+      ${this.#deliveries()} ${this.#keys()}`;
   }
 
   #effects(): TemplateResult | typeof nothing {
@@ -178,6 +188,54 @@ export class OperatorPage extends LightElement {
             </ul>`
       }
     </section>`;
+  }
+
+  #deliveries(): TemplateResult | typeof nothing {
+    const { deliveries } = this;
+    if (deliveries === undefined) return nothing;
+    return html`<section class="panel">
+      <h2>Webhook deliveries <span class="tally">${count(deliveries.length)}</span></h2>
+      ${
+        deliveries.length === 0
+          ? html`<p class="hint">
+              Every notification has arrived. One that does not is tried for a day, then given up and kept here.
+            </p>`
+          : html`<ul class="cards wide">
+              ${repeat(
+                deliveries.slice(0, DELIVERIES),
+                ({ id }) => id,
+                (delivery) => this.#delivery(delivery),
+              )}
+            </ul>`
+      }
+      ${deliveries.length > DELIVERIES ? html`<p class="hint">These are the first ${DELIVERIES}.</p>` : nothing}
+    </section>`;
+  }
+
+  #delivery({ id, url, kind, agent, subject, attempts, error, createdAt, givenUpAt }: Delivery): TemplateResult {
+    const resend = (): void => void this.#do(operator.resend(id), "It is being sent again.");
+    return html`<li class="card delivery">
+      <div class="case">
+        <strong>${url}</strong>
+        ${
+          givenUpAt === null
+            ? html`<span class="chip" data-tone="wait">Waiting</span>`
+            : html`<span class="chip" data-tone="bad">Given up</span>`
+        }
+        <span class="muted">${since(createdAt)}</span>
+      </div>
+      <p class="muted">${agent} · ${subject} · ${kind} · ${plural(attempts, "attempt")}</p>
+      ${error === null ? nothing : html`<p class="text">${error}</p>`}
+      ${
+        givenUpAt === null
+          ? nothing
+          : html`<div class="buttons">
+              <button type="button" class="secondary" @click=${resend}>
+                Send it again<span class="unseen"> to ${url}</span>
+              </button>
+            </div>`
+      }
+    </li>`;
   }
 
   #keys(): TemplateResult | typeof nothing {

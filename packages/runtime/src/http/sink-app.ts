@@ -28,7 +28,7 @@ export interface SinkAppOptions extends DashboardOptions {
 /** Reports are not taken here, so nothing larger than a sign-in comes in. In bytes. */
 const BODY = 16 * 1024;
 
-export function createSinkApp(options: SinkAppOptions): App {
+export function createSinkApp(options: SinkAppOptions): Pick<App, "fetch"> {
   const { hub, authenticate: byHeader, log, url, stopping, ...dashboard } = options;
   const cookie = new SessionCookie(url);
   const authenticate = withSessions({ ...dashboard, authenticate: byHeader, cookie });
