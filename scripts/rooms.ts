@@ -68,8 +68,8 @@ export const ROOMS: readonly Room[] = [
   {
     name: "runtime/files",
     at: ["packages/runtime/src/files"],
-    imports: [PROTOCOL, "runtime ports", "runtime/dial", "node:*"],
-    types: ["runtime/turn"],
+    imports: [PROTOCOL, "runtime ports", "runtime/dial", "node:*", "jose", "aws4fetch", "mrmime"],
+    types: ["runtime/turn", "@nylorun/agents"],
   },
   {
     name: "runtime/access",

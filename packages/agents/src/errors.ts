@@ -27,6 +27,8 @@ export type AgentErrorCode =
   | "answer.invalid"
   /** `turn.effect`, a wait, `usage` or `patch` was called with something it does not take. */
   | "call.invalid"
+  /** `turn.file` or `turn.folder` got a path, a media type or a content that it does not take. */
+  | "file.invalid"
   /** A call was made after the author awaited something that is not turn's, and carries no key (or one that was used before). */
   | "turn.unjournaled"
   /** A call of `turn` was made inside an effect's function. */
@@ -42,7 +44,8 @@ export class EffectError extends Error {
   override readonly name = "EffectError";
   /** The effect's name. */
   readonly effect: string;
-  /** The original error's `code`, when it had a text or a number; or `effect.notJson`, `effect.tooLarge`, `effect.exhausted`. */
+  /** The original error's `code`, when it had a text or a number; or `effect.notJson`, `effect.tooLarge`,
+   * `effect.exhausted`; of a file, as `turn.file` says. */
   readonly code: string | number | undefined;
   /** The original error's `name`. */
   readonly originalName: string;

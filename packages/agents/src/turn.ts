@@ -14,6 +14,11 @@ export interface Turn {
   readonly text: string;
   /** All parts of the message, in order, as the caller sent them. */
   readonly parts: readonly Part[];
+  /**
+   * The files that the message brought, in order: its `raw` and `url` parts. What a `url` names has been fetched before `run` is called,
+   * once: it is the same on every replay.
+   */
+  readonly inputs: readonly Input[];
   /** The earlier turns of this context that have ended, oldest first; the last 100 at most. */
   readonly history: readonly EarlierTurn[];
   /**
@@ -80,6 +85,42 @@ export interface Turn {
     run: (effect: Effect) => Result | Promise<Result>,
     options?: EffectOptions,
   ): Promise<Jsonified<Result>>;
+
+  /**
+   * Hands the caller a file: an artifact of the task with a link to its bytes, and their size and hash (files/v1). Journaled like an
+   * idempotent {@link effect}: after a crash, what was kept is not written again, and the same content is the same version.
+   *
+   * Outputs belong to the context: writing a path again, in this turn or a later one, makes its next version.
+   *
+   * ```ts
+   * await turn.file("report.md", report);
+   * await turn.file("data/rows.csv", () => rows(), { mediaType: "text/csv" }); // an async generator: nothing is held whole
+   * await turn.file("chart.png", { localPath: "/tmp/chart.png" });
+   * ```
+   *
+   * @param path Where it lies in the agent's outputs: 1-1,024 characters, segments of 1-255 bytes divided by `/`; no `.` or `..`, no
+   *   backslash, no control characters. Paths that differ in anything, be it case or Unicode form, are different files. `output.txt` and
+   *   `output.json` are what `run` returns.
+   * @param content The bytes; a text is UTF-8. A stream can be read once: give a function that makes it when the call may be replayed,
+   *   so that it is made only when it is needed.
+   * @throws EffectError `file.tooLarge`, `file.noRoom`, `file.unreadable`; or what a stream or a function threw. AgentError as for
+   *   {@link effect}, and `file.invalid`. Cancelled.
+   */
+  file(path: string, content: FileContent, options?: FileOptions): Promise<FileVersion>;
+
+  /**
+   * Hands the caller many files as one: an artifact whose link leads to the list of them, each with a link of its own.
+   *
+   * ```ts
+   * await turn.folder("site", { "index.html": page, "style.css": css });
+   * ```
+   *
+   * @param path As for {@link file}.
+   * @param entries Up to 10,000 of them, with paths as for {@link file} within the folder, each once, and none below another one; in any
+   *   order. As an object, by path.
+   * @throws As {@link file}; EffectError `file.invalid` too, for what the entries hold.
+   */
+  folder(path: string, entries: FolderEntries, options?: CallOptions): Promise<FileVersion>;
 
   /**
    * Asks the caller a question, and waits for the answer, for days if need be: a turn that waits costs no memory, and survives
@@ -172,6 +213,63 @@ export interface Turn {
    * @throws AgentError `call.invalid`, `turn.unjournaled`. Cancelled.
    */
   patch(name: string): boolean;
+}
+
+/** A file that came with the message. */
+export interface Input {
+  /** Its place in {@link Turn.parts}, from 0. */
+  readonly part: number;
+  /** The part's own, else what its URL ends in, else `part-1`. For people: it is no path. */
+  readonly name: string;
+  /** The part's own, else what its server says, else `application/octet-stream`. */
+  readonly mediaType: string;
+  /** Bytes. */
+  readonly size: number;
+  /**
+   * Its bytes as they come. Read it inside an {@link Turn.effect}: what you await from it is not `turn`'s. Each call begins at the
+   * beginning.
+   */
+  stream(): ReadableStream<Uint8Array>;
+  /** All of its bytes. May be awaited anywhere: it is journaled, without its content. */
+  bytes(): Promise<Uint8Array>;
+  /** All of it as text, in UTF-8, without the mark that may stand at its beginning. As {@link bytes}. */
+  text(): Promise<string>;
+}
+
+/** What a file is made of. */
+export type FileContent =
+  | string
+  | Uint8Array
+  | ReadableStream<Uint8Array>
+  | AsyncIterable<string | Uint8Array>
+  | Iterable<string | Uint8Array>
+  /** A file of this machine, which stays as it is. */
+  | { readonly localPath: string }
+  | (() => FileContent | Promise<FileContent>);
+
+export interface FileOptions extends CallOptions {
+  /** Such as `text/csv; charset=utf-8`. Default: by the end of the path; else of a text `text/plain`, of bytes `application/octet-stream`. */
+  readonly mediaType?: string;
+}
+
+/** One file of a folder. */
+export interface FolderEntry extends Pick<FileOptions, "mediaType"> {
+  readonly path: string;
+  readonly content: FileContent;
+}
+
+export type FolderEntries = Readonly<Record<string, FileContent>> | Iterable<FolderEntry> | AsyncIterable<FolderEntry>;
+
+/** A file or folder as the caller has it. */
+export interface FileVersion {
+  readonly path: string;
+  /** 1 for the first content under this path in this context, one more for each that replaced it. */
+  readonly version: number;
+  /** Bytes; of a folder: the sum of its files. */
+  readonly size: number;
+  /** SHA-256 of the bytes, in lower-case hexadecimal digits; of a folder: of its list of files, as files/v1 says. */
+  readonly sha256: string;
+  readonly mediaType: string;
 }
 
 /** What the function of an effect is given. */

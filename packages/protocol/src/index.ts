@@ -31,6 +31,7 @@ export type {
 export { activate, EXTENSION_URIS, EXTENSIONS, joinMetadata, readExtensions, splitMetadata } from "./a2a/extensions.ts";
 export type { Activation, ExtensionData, ExtensionUri, SplitMetadata } from "./a2a/extensions.ts";
 export { matchesMode, mediaTypeOf } from "./a2a/media.ts";
+export { pathProblem } from "./a2a/paths.ts";
 export { MAX_DEPTH } from "./a2a/protojson.ts";
 export { isA2aMethod, MAX_PARTS, parseParams } from "./a2a/requests.ts";
 export { isInterrupted, isTerminal, TASK_STATES, taskStateOf } from "./a2a/states.ts";

@@ -4,6 +4,9 @@ import { Hono } from "hono";
 
 import type { Authenticate } from "../access/api-keys.ts";
 import type { CardKeys } from "../access/card-keys.ts";
+import type { KeptFiles } from "../files/kept.ts";
+import type { FileLinks } from "../files/links.ts";
+import { createLinksOf } from "../files/task-links.ts";
 import { publicKeysOf, WEBHOOK_KEYS } from "../push/keys.ts";
 import type { Push } from "../push/push.ts";
 import type { Signal } from "../store/signal.ts";
@@ -20,6 +23,7 @@ import { createDashboardRoutes } from "./dashboard.ts";
 import type { DashboardOptions } from "./dashboard.ts";
 import { logFailure } from "./failure-log.ts";
 import type { Log } from "./failure-log.ts";
+import { createFileRoutes } from "./files.ts";
 import { createHostCheck, hostOf } from "./hosts.ts";
 import type { HostSettings } from "./hosts.ts";
 import { createLimits } from "./limits.ts";
@@ -63,6 +67,9 @@ export interface AppOptions {
   readonly signal: Signal;
   readonly agents: readonly Agent[];
   readonly taskIds: TaskIds;
+  readonly files: KeptFiles;
+  /** To files. */
+  readonly links: FileLinks;
   readonly progress: Progress;
   readonly operations: Operations;
   readonly tracer: Tracer;
@@ -90,7 +97,7 @@ const CARD = "/.well-known/agent-card.json";
 const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
 
 export async function createApp({ authenticate: byHeader, ...given }: AppOptions): Promise<App> {
-  const { store, agents, log, metrics, settings, cardKeys, dashboard, push } = given;
+  const { store, taskIds, agents, log, metrics, settings, cardKeys, dashboard, push, links } = given;
   const { publicUrl } = settings;
   const cookie = new SessionCookie(publicUrl);
   const authenticate =
@@ -109,7 +116,8 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
   const limits = createLimits(settings);
   metrics.gauge("nylorun_waits", "Blocking calls and event streams that wait.", () => [{ value: limits.waits }]);
   const count = metrics.counter("nylorun_calls_total", "A2A calls, by method and by how they were answered.");
-  const run = createMethods({ ...options, push, limits, waitMs: settings.a2aWaitMs });
+  const linksOf = createLinksOf(links, taskIds);
+  const run = createMethods({ ...options, push, linksOf, limits, waitMs: settings.a2aWaitMs });
   const a2a = createA2aEndpoint({ agents: byId, authenticate, run, log, limits, count, bodyBytes: settings.bodyBytes });
   const list = JSON.stringify({
     agents: agents.map(({ id, name, description, version }) => {
@@ -136,6 +144,7 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
       limits.request(principal.subject);
       return ownJsonText(list);
     })
+    .route("/", createFileRoutes({ links, files: options.files, taskIds }))
     .route("/", createProgressRoutes({ ...options, limits, bodyBytes: settings.bodyBytes }))
     .route("/", createUsageRoutes({ ...options, limits }))
     .route("/", createOperatorRoutes({ ...options, bodyBytes: settings.bodyBytes }))

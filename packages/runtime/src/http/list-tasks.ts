@@ -2,6 +2,7 @@
 import { invalidParams } from "@nylorun/protocol";
 import type { ListTasksRequest, ListTasksResponse } from "@nylorun/protocol";
 
+import type { LinksOf } from "../files/task-links.ts";
 import type { Engine } from "../turn/engine.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import { taskOf } from "../turn/task.ts";
@@ -14,12 +15,13 @@ export interface ListOptions {
   readonly engine: Engine;
   readonly taskIds: TaskIds;
   readonly tokens: PageTokens;
+  readonly linksOf: LinksOf;
 }
 
 export type ListTasks = (call: Call, request: ListTasksRequest) => Promise<ListTasksResponse>;
 
 /** Makes the method. It throws A2aError: -32602 for a token of another list, or none of ours. */
-export function createListTasks({ engine, taskIds, tokens }: ListOptions): ListTasks {
+export function createListTasks({ engine, taskIds, tokens, linksOf }: ListOptions): ListTasks {
   return async ({ scope, active }, request) => {
     const { contextId, status, pageSize = PAGE_SIZE, pageToken, historyLength, includeArtifacts = false } = request;
     const { subject, agent } = scope;
@@ -36,8 +38,12 @@ export function createListTasks({ engine, taskIds, tokens }: ListOptions): ListT
       limit: pageSize,
     });
     const last = turns.at(-1);
+    const tasks = turns.map(async (turn) => {
+      const links = includeArtifacts ? await linksOf(turn, turn.view.artifacts) : undefined;
+      return taskOf(turn, { taskIds, active, historyLength, links, artifacts: includeArtifacts });
+    });
     return {
-      tasks: turns.map((turn) => taskOf(turn, { taskIds, active, historyLength, artifacts: includeArtifacts })),
+      tasks: await Promise.all(tasks),
       nextPageToken: more && last ? await tokens.seal(last, list) : "",
       pageSize,
       totalSize: total,

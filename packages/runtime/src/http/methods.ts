@@ -11,6 +11,7 @@ import {
 } from "@nylorun/protocol";
 import type { A2aError, A2aMethod, A2aRequests } from "@nylorun/protocol";
 
+import type { LinksOf } from "../files/task-links.ts";
 import type { Push } from "../push/push.ts";
 import type { Store } from "../store/store.ts";
 import type { Engine } from "../turn/engine.ts";
@@ -30,6 +31,7 @@ export interface MethodOptions {
   readonly engine: Engine;
   readonly store: Store;
   readonly taskIds: TaskIds;
+  readonly linksOf: LinksOf;
   /** How long a blocking SendMessage waits, in milliseconds. */
   readonly waitMs: number;
   readonly limits: Limits;
@@ -53,15 +55,20 @@ export type Method<Name extends A2aMethod> = (call: Call, request: A2aRequests[N
 type Methods = { readonly [Name in A2aMethod]: Method<Name> | { readonly error: () => A2aError } };
 
 export function createMethods(options: MethodOptions): RunMethod {
-  const { engine, store, taskIds, tracer, push, stopping } = options;
+  const { engine, store, taskIds, linksOf, tracer, push, stopping } = options;
   const waits = createOpenWaits(engine, stopping);
   const noStreaming = notServed("Streaming is not supported: poll with GetTask, or let SendMessage wait.");
   const methods: Methods = {
     SendMessage: traceSend(tracer, createSendMessage({ ...options, waits })),
-    GetTask: async ({ scope, active }, { id, historyLength }) =>
-      taskOf(await engine.get(scope, id), { taskIds, active, historyLength }),
-    ListTasks: createListTasks({ engine, taskIds, tokens: createPageTokens(store) }),
-    CancelTask: async ({ scope, active }, { id }) => taskOf(await engine.cancel(scope, id), { taskIds, active }),
+    GetTask: async ({ scope, active }, { id, historyLength }) => {
+      const turn = await engine.get(scope, id);
+      return taskOf(turn, { taskIds, active, historyLength, links: await linksOf(turn, turn.view.artifacts) });
+    },
+    ListTasks: createListTasks({ engine, taskIds, tokens: createPageTokens(store), linksOf }),
+    CancelTask: async ({ scope, active }, { id }) => {
+      const turn = await engine.cancel(scope, id);
+      return taskOf(turn, { taskIds, active, links: await linksOf(turn, turn.view.artifacts) });
+    },
     SendStreamingMessage: noStreaming,
     SubscribeToTask: noStreaming,
     ...(push === undefined ? notPushed : createPushConfigMethods({ engine, store, push })),

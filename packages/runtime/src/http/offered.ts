@@ -7,6 +7,7 @@ const DESCRIPTIONS: { readonly [Uri in ExtensionUri]?: string } = {
   [EXTENSIONS.effects]: "Which effect's outcome was lost, on a task that cannot go on without knowing.",
   [EXTENSIONS.progress]: "The agent's plan, up to 20 steps with a state each, on the task.",
   [EXTENSIONS.telemetry]: "Steps, tokens, cost and the trace id, on a task that has ended.",
+  [EXTENSIONS.files]: "Which version of which file an artifact is: kind, version, size, SHA-256 and path.",
 };
 
 /** In the profile's order. */

@@ -180,6 +180,33 @@ export const storeFull: Refusal = {
   headers: { "Retry-After": "30" },
 };
 
+/** Altered, or not one of ours. */
+export const linkInvalid: Refusal = {
+  status: 403,
+  code: "file.linkInvalid",
+  message: "This link is none that was made here. Read the task for one: GetTask.",
+};
+
+export const linkExpired: Refusal = {
+  status: 410,
+  code: "file.linkExpired",
+  message: "This link is no longer good. Read the task for a new one: GetTask.",
+};
+
+/** The link was good, and its task is no more. */
+export const fileGone: Refusal = {
+  status: 404,
+  code: "file.gone",
+  message: "The task that made this file is not stored any more, nor is the file.",
+};
+
+/** The store knows of it, and the bytes are not where they should be. */
+export const fileLost: Refusal = {
+  status: 404,
+  code: "file.lost",
+  message: "The bytes of this file are not there. Its operator may have them in a backup.",
+};
+
 export const stopping: Refusal = {
   status: 503,
   code: "runtime.stopping",

@@ -8,6 +8,7 @@ import {
 } from "@nylorun/protocol";
 import type { SendMessageRequest, SendMessageResponse } from "@nylorun/protocol";
 
+import type { LinksOf } from "../files/task-links.ts";
 import type { Push } from "../push/push.ts";
 import type { Store } from "../store/store.ts";
 import type { Engine } from "../turn/engine.ts";
@@ -23,6 +24,7 @@ export interface SendOptions {
   readonly engine: Engine;
   readonly store: Store;
   readonly taskIds: TaskIds;
+  readonly linksOf: LinksOf;
   readonly waits: OpenWaits;
   readonly limits: Limits;
   /** Undefined: nothing is pushed. */
@@ -40,7 +42,16 @@ export interface StillWaiting {
 export type SendMessage = (call: Call, request: SendMessageRequest) => Promise<SendMessageResponse | StillWaiting>;
 
 /** Makes the method. It throws A2aError: -32003, -32005, -32001, and what the engine throws; Refused 429 before it has taken anything. */
-export function createSendMessage({ engine, store, taskIds, waits, limits, push, waitMs }: SendOptions): SendMessage {
+export function createSendMessage({
+  engine,
+  store,
+  taskIds,
+  linksOf,
+  waits,
+  limits,
+  push,
+  waitMs,
+}: SendOptions): SendMessage {
   return async (call, { message, configuration }) => {
     const { scope, agent, active, traceparent } = call;
     const config = configuration?.taskPushNotificationConfig;
@@ -55,15 +66,17 @@ export function createSendMessage({ engine, store, taskIds, waits, limits, push,
 
     const send = () =>
       engine.send({ subject: scope.subject, agent: scope.agent, message, active, traceparent, push: target });
-    const respond = (settled: TurnRecord) =>
-      sendResponseOf(settled, { taskIds, active, historyLength: configuration?.historyLength });
-    if (configuration?.returnImmediately === true) return respond(await send());
+    const respond = async (settled: TurnRecord) => {
+      const links = await linksOf(settled, settled.view.artifacts);
+      return sendResponseOf(settled, { taskIds, active, historyLength: configuration?.historyLength, links });
+    };
+    if (configuration?.returnImmediately === true) return await respond(await send());
     const over = limits.wait(scope.subject);
     let waitsOn = false;
     try {
       const turn = await send();
       const settled = await waits.brief(turn, waitMs);
-      if (settled !== undefined) return respond(settled);
+      if (settled !== undefined) return await respond(settled);
       const wait = waits.long(turn, waitMs, call.request.signal);
       waitsOn = true;
       return { response: wait.turn.finally(over).then(respond), hangUp: wait.hangUp };

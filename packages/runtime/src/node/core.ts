@@ -5,6 +5,8 @@ import type { Agent } from "@nylorun/agents";
 import type { Sink } from "@nylorun/progress";
 
 import { createTaskIds, TASK_ID_KEY_BYTES } from "../access/task-ids.ts";
+import type { Blobs } from "../files/blob.ts";
+import type { FileKeeper } from "../files/files.ts";
 import { Metrics } from "../http/metrics.ts";
 import type { Operations } from "../http/operations.ts";
 import { createWebhookKeys } from "../push/keys.ts";
@@ -21,6 +23,7 @@ import type { TaskIds } from "../turn/task-id.ts";
 import { noTracer } from "../turn/trace.ts";
 import { DiskRoom } from "./disk-room.ts";
 import { createEntropy } from "./entropy.ts";
+import { openFiles } from "./files.ts";
 import type { Home } from "./home.ts";
 import type { Log } from "./log.ts";
 import { createOperations } from "./operations.ts";
@@ -48,6 +51,8 @@ export interface Core extends AsyncDisposable {
   readonly signal: Signal;
   readonly taskIds: TaskIds;
   readonly webhookKeys: WebhookKeys;
+  readonly files: FileKeeper;
+  readonly blobs: Blobs;
   /** Not started. */
   readonly engine: Engine;
   readonly operations: Operations;
@@ -95,8 +100,9 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const progress = opened.use(new ProgressFeed({ store, signal, taskIds, agents: ids, sink, log }));
   const entropy = createEntropy(await store.secret("turn-seed", () => randomBytes(32)));
   const limits = settings;
+  const { files, blobs } = opened.use(openFiles({ home: home.folder, settings, store, hasRoom: () => disk.isThere }));
   const engine = opened.use(
-    createEngine({ store, signal, agents, taskIds, log, limits, entropy, asyncContext, misfit, tracer }),
+    createEngine({ store, signal, agents, taskIds, log, limits, entropy, files, asyncContext, misfit, tracer }),
   );
   const webhookKeys = createWebhookKeys(store);
   const operations = createOperations({ store, engine, taskIds, webhookKeys });
@@ -107,6 +113,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     signal,
     taskIds,
     webhookKeys,
+    files,
+    blobs,
     engine,
     operations,
     progress,

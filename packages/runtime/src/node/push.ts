@@ -3,6 +3,7 @@ import { EXTENSION_URIS } from "@nylorun/protocol";
 
 import { createDialler } from "../dial/dialler.ts";
 import { HostList } from "../dial/host-list.ts";
+import type { LinksOf } from "../files/task-links.ts";
 import type { Metrics } from "../http/metrics.ts";
 import { Deliverer } from "../push/deliverer.ts";
 import type { WebhookKeys } from "../push/keys.ts";
@@ -23,6 +24,7 @@ export interface PushParts {
   readonly signal: Signal;
   readonly taskIds: TaskIds;
   readonly webhookKeys: WebhookKeys;
+  readonly linksOf: LinksOf;
   readonly settings: Settings;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -40,6 +42,7 @@ export function openPush({
   signal,
   taskIds,
   webhookKeys,
+  linksOf,
   settings,
   log,
   metrics,
@@ -62,7 +65,9 @@ export function openPush({
         sign: createSigner({ secrets, keys: () => webhookKeys.current() }),
         async render({ turn, change, target }) {
           const active = new Set(EXTENSION_URIS.filter((uri) => target.extensions.includes(uri)));
-          return streamResponseOf(turn, change, { taskIds, active });
+          const artifacts =
+            change.kind === "artifact" ? [change.artifact] : change.kind === "task" ? change.view.artifacts : undefined;
+          return streamResponseOf(turn, change, { taskIds, active, links: await linksOf(turn, artifacts) });
         },
         userAgent: `nylorun/${packageVersion()}`,
         random: Math.random,

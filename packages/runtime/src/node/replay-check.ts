@@ -2,6 +2,7 @@
 import type { Agent } from "@nylorun/agents";
 
 import { createTaskIds } from "../access/task-ids.ts";
+import { keptFiles } from "../files/kept.ts";
 import { openStoredTurns } from "../store/sqlite/read-only.ts";
 import type { StoredTurns } from "../store/sqlite/read-only.ts";
 import type { TurnRecord } from "../turn/record.ts";
@@ -9,6 +10,7 @@ import { rehearse } from "../turn/rehearsal.ts";
 import type { RehearsalPorts } from "../turn/rehearsal.ts";
 import { loadAgents } from "./agents.ts";
 import { createEntropy } from "./entropy.ts";
+import { blobsOf } from "./files.ts";
 import { databaseOf, isHome, missingHome } from "./home.ts";
 import { misfit } from "./schema.ts";
 import type { Settings } from "./settings.ts";
@@ -108,6 +110,7 @@ function portsOf(store: StoredTurns, settings: Settings): RehearsalPorts | undef
     taskIds: createTaskIds(key),
     entropy: createEntropy(seed),
     limits: { ...settings, replayStallMs: stallMs },
+    files: keptFiles({ store, blobs: blobsOf(settings.home, settings) }),
     asyncContext,
     misfit,
   };

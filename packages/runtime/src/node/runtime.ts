@@ -10,6 +10,8 @@ import type { CardKeys } from "../access/card-keys.ts";
 import { createSessions, SignInLinks } from "../access/sessions.ts";
 import type { Credentials } from "../access/sessions.ts";
 import { checkSubject } from "../access/subject.ts";
+import { startCollector } from "../files/collector.ts";
+import { createLinksOf } from "../files/task-links.ts";
 import type { Metrics } from "../http/metrics.ts";
 import type { KeyHolder, Store } from "../store/store.ts";
 import type { Tracer } from "../turn/ports.ts";
@@ -19,6 +21,7 @@ import { openCore } from "./core.ts";
 import type { Core } from "./core.ts";
 import { findDashboard } from "./dashboard-files.ts";
 import { RuntimeError } from "./errors.ts";
+import { linksTo } from "./files.ts";
 import { addGauges } from "./gauges.ts";
 import { takeHome } from "./home.ts";
 import { listen } from "./listener.ts";
@@ -137,25 +140,33 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   });
   opened.defer(() => listener.closed(0));
   const stopping = new AbortController();
-  const links = new SignInLinks();
-  const files = findDashboard(log);
-  const push = openPush({ ...core, settings, log });
+  const publicUrl = settings.publicUrl ?? listener.url;
+  const signInLinks = new SignInLinks();
+  const dashboardFiles = findDashboard(log);
+  const links = linksTo(publicUrl, core.store, settings);
+  const push = openPush({ ...core, linksOf: createLinksOf(links, core.taskIds), settings, log });
   const served = await createApp({
     engine: core.engine,
     store: core.store,
     signal: core.signal,
     agents: core.agents,
     taskIds: core.taskIds,
+    files: core.files,
+    links,
     progress: core.progress,
     operations: core.operations,
     tracer: core.tracer,
     authenticate: checked(options.authenticate) ?? (await authenticator(core, settings)),
     log,
     metrics: core.metrics,
-    settings: { ...settings, publicUrl: settings.publicUrl ?? listener.url },
+    settings: { ...settings, publicUrl },
     stopping: stopping.signal,
     cardKeys: await cardKeysOf(settings),
-    dashboard: { files, links, sessions: createSessions(core.store.sessions, () => core.store.now()) },
+    dashboard: {
+      files: dashboardFiles,
+      links: signInLinks,
+      sessions: createSessions(core.store.sessions, () => core.store.now()),
+    },
     push: push?.push,
   });
   ({ fetch } = served);
@@ -173,6 +184,11 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   opened.use(
     startRetention({ store: core.store, settings, log, onForgotten: (what, count) => forgotten({ what }, count) }),
   );
+  const removed = metrics.counter(
+    "nylorun_files_removed_total",
+    "Files that nobody needed any more, and that are gone.",
+  );
+  opened.use(startCollector({ store: core.store, blobs: core.blobs, log, onRemoved: (count) => removed({}, count) }));
   if (options.meter !== undefined) opened.use(await options.meter(metrics));
   void checkStore(core.store, log);
 
@@ -190,7 +206,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     url: listener.url,
     home: home.folder,
     agents: core.agents,
-    dashboardLink: (credentials) => `${listener.url}/dashboard/#link=${links.make(credentials)}`,
+    dashboardLink: (credentials) => `${listener.url}/dashboard/#link=${signInLinks.make(credentials)}`,
     addKey: async (holder) => (await core.operations.addKey(holder)).key,
     stop: () => (stopped ??= stop()),
     [Symbol.asyncDispose]: () => (stopped ??= stop()),

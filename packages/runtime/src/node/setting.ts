@@ -121,6 +121,11 @@ export function line(options: About): Setting<string | undefined> {
   };
 }
 
+/** A line of text that is nobody's business: it has no flag, which others on the machine could see. */
+export function secretLine(options: About): Setting<string | undefined> {
+  return { ...line(options), isSecret: true };
+}
+
 /** A file, absolute once it is read. */
 export function keyFile(options: About): Setting<string | undefined> {
   const fromText = (text: string, base: string) =>

@@ -106,6 +106,7 @@ function outcomeOf(played: Played, script: Script): Outcome {
     reply: run.reply,
     status: run.status,
     plan: run.plan,
+    files: run.files.map(({ path, version, sha256, mediaType }) => ({ path, version, sha256, mediaType })),
     interactions: interactions.map(({ kind, prompt, detail }) => ({ kind, prompt, detail })),
     // What effects say, they say again when they run again.
     history: run.history.filter(({ text }) => !observer.saidInEffects.has(text)),

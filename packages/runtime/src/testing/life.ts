@@ -5,6 +5,9 @@
 import type { Agent } from "@nylorun/agents";
 
 import { createTaskIds, TASK_ID_KEY_BYTES } from "../access/task-ids.ts";
+import type { Blobs } from "../files/blob.ts";
+import type { Fetcher } from "../files/fetcher.ts";
+import { FileKeeper } from "../files/files.ts";
 import { createEntropy } from "../node/entropy.ts";
 import { misfit } from "../node/schema.ts";
 import { asyncContext } from "../node/unheard.ts";
@@ -13,7 +16,8 @@ import type { MemoryHome } from "../store/memory/store.ts";
 import type { Commit, Committed, Store } from "../store/store.ts";
 import { createEngine } from "../turn/engine.ts";
 import type { Engine } from "../turn/engine.ts";
-import type { EngineLimits, EngineLog } from "../turn/ports.ts";
+import type { EngineLimits, EngineLog, Files } from "../turn/ports.ts";
+import { Foreign } from "./foreign.ts";
 import type { ProcessTimers, SimulatedTime } from "./simulated-time.ts";
 
 const hourMs = 3_600_000;
@@ -29,6 +33,9 @@ const limits: EngineLimits = {
   replayStallMs: 1000,
 };
 
+/** Bytes: what a Runtime allows when nothing else is set. */
+const fileLimits = { file: 100 * 1024 ** 2, total: 10 * 1024 ** 3, subject: 10 * 1024 ** 3 };
+
 // The same in each life, and in each run: an agent that asks for chance twice is given the same twice.
 export const entropy = createEntropy(new Uint8Array(32).fill(1));
 export const taskIds = createTaskIds(new Uint8Array(TASK_ID_KEY_BYTES).fill(1));
@@ -42,6 +49,8 @@ export interface Crash {
 /** What the lives of one script have in common. */
 export interface Lives {
   readonly home: MemoryHome;
+  readonly blobs: Blobs;
+  readonly fetcher: Fetcher;
   readonly time: SimulatedTime;
   readonly agent: Agent;
   readonly crash: Crash | undefined;
@@ -89,6 +98,7 @@ export class Life {
       log,
       limits,
       entropy,
+      files: this.#files(),
       asyncContext,
       misfit,
       timers: this.#timers,
@@ -107,6 +117,20 @@ export class Life {
   /** From now on, nothing comes of what it does. */
   drop(): void {
     if (!this.#dead) this.#die();
+  }
+
+  /** Files are as mortal as the store. What an author hands over is read by nobody's own code. */
+  #files(): Files {
+    const { blobs, fetcher } = this.#lives;
+    const keeper = new FileKeeper({ store: this.store, blobs, fetcher, limits: fileLimits, hasRoom: () => true });
+    const ask = <Result>(operation: () => Promise<Result>) => Foreign.outside(() => this.#ask(operation));
+    return {
+      decode: keeper.decode,
+      keep: (...asked) => ask(() => keeper.keep(...asked)),
+      keepFolder: (...asked) => ask(() => keeper.keepFolder(...asked)),
+      fetch: (...asked) => ask(() => keeper.fetch(...asked)),
+      read: (...asked) => ask(() => keeper.read(...asked)),
+    };
   }
 
   /** The store as the process has it. */
@@ -140,6 +164,10 @@ export class Life {
       loadTurn: (key) => this.#ask(() => store.loadTurn(key)),
       loadJournal: (key, from) => this.#ask(() => store.loadJournal(key, from)),
       loadEarlier: (key, limit) => this.#ask(() => store.loadEarlier(key, limit)),
+      files: {
+        ...store.files,
+        lastVersion: (context, path) => this.#ask(() => store.files.lastVersion(context, path)),
+      },
       listTroubled: (limit) => this.#ask(() => store.listTroubled(limit)),
     };
   }
@@ -162,9 +190,15 @@ export class Life {
   async #ask<Result>(operation: () => Promise<Result>): Promise<Result> {
     if (this.#dead) return never();
     this.#asking++;
-    const result = await operation();
-    this.#asking--;
-    return this.#dead ? never() : result;
+    try {
+      const result = await operation();
+      return this.#dead ? await never() : result;
+    } catch (error) {
+      if (this.#dead) return await never();
+      throw error;
+    } finally {
+      this.#asking--;
+    }
   }
 }
 

@@ -5,6 +5,8 @@ import type { Agent } from "@nylorun/agents";
 import { EXTENSION_URIS, isInterrupted, isTerminal, taskStateOf } from "@nylorun/protocol";
 import type { ExtensionUri, Message, OpenInteraction } from "@nylorun/protocol";
 
+import { keptFiles } from "../files/kept.ts";
+import { createMemoryBlobs } from "../files/memory.ts";
 import { hearRejections } from "../node/unheard.ts";
 import { createMemoryHome } from "../store/memory/store.ts";
 import { effectKey } from "../turn/effect.ts";
@@ -15,6 +17,8 @@ import type { LostEffect, TurnRecord } from "../turn/record.ts";
 import { answerText } from "./answers.ts";
 import { reactionTo, wrong } from "./caller.ts";
 import { TestingError } from "./errors.ts";
+import { scriptedFetcher, testFile } from "./files.ts";
+import type { TestFile } from "./files.ts";
 import { watchForeign } from "./foreign.ts";
 import { entropy, Life, taskIds } from "./life.ts";
 import type { Crash, Lives } from "./life.ts";
@@ -44,6 +48,7 @@ export interface Played {
   readonly now: number;
   readonly interactions: readonly OpenInteraction[];
   readonly observer: Observer;
+  readonly files: readonly TestFile[];
   /** Whether the process died as it was to. */
   readonly crashed: boolean;
   /** Non-idempotent effects whose outcome the crash left unknown. */
@@ -74,6 +79,7 @@ class Play {
   readonly #journal: Entry[] = [];
   readonly #shown = new Map<string, OpenInteraction>();
   readonly #lost: string[] = [];
+  readonly #blobs = createMemoryBlobs();
   #life: Life;
   #crashed = false;
   #answers = 0;
@@ -87,6 +93,8 @@ class Play {
     this.#deadline = performance.now() + this.#patienceMs;
     this.#lives = {
       home: createMemoryHome(),
+      blobs: this.#blobs,
+      fetcher: scriptedFetcher(script.urls ?? {}),
       time,
       agent: this.#observer.watch(agent),
       crash,
@@ -119,12 +127,20 @@ class Play {
         now: this.#time.now(),
         interactions: [...this.#shown.values()],
         observer: this.#observer,
+        files: await this.#files(last),
         crashed: this.#crashed,
         lost: this.#lost,
       };
     } finally {
       this.#life.drop();
     }
+  }
+
+  /** As the caller could download them in the end. */
+  async #files(turn: TurnRecord): Promise<readonly TestFile[]> {
+    const reader = keptFiles({ store: this.#life.store, blobs: this.#blobs });
+    const made = (turn.view.artifacts ?? []).filter((artifact) => artifact.parts[0]?.url !== undefined);
+    return Promise.all(made.map((artifact) => testFile(artifact, turn, reader)));
   }
 
   get #patienceMs(): number {

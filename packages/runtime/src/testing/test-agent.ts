@@ -1,7 +1,7 @@
 import { isAgent } from "@nylorun/agents";
 import type { Agent } from "@nylorun/agents";
 import { EXTENSION_URIS, taskStateOf } from "@nylorun/protocol";
-import type { Message } from "@nylorun/protocol";
+import type { Artifact, Message } from "@nylorun/protocol";
 
 import { taskOf } from "../turn/task.ts";
 import { taskIds } from "./life.ts";
@@ -31,8 +31,9 @@ export function checked(agent: Agent): Agent {
   throw new TypeError("The first argument must be an agent, as defineAgent({…}) makes it.");
 }
 
-export function testRun({ turn, interactions, observer, now }: Played): TestRun {
-  const task = taskOf(turn, { taskIds, active: new Set(EXTENSION_URIS) });
+export function testRun({ turn, interactions, observer, files, now }: Played): TestRun {
+  const links = { linkOf: ({ artifactId }: Artifact) => `nylorun-test:${artifactId}` };
+  const task = taskOf(turn, { taskIds, active: new Set(EXTENSION_URIS), links });
   const part = turn.view.artifacts?.find(({ artifactId }) => artifactId === "output")?.parts[0];
   const uncertain = turn.state === "uncertain" ? turn.view.lost?.[0]?.name : undefined;
   return {
@@ -52,6 +53,7 @@ export function testRun({ turn, interactions, observer, now }: Played): TestRun 
       attempts: attempts.length,
       at: new Date(at),
     })),
+    files,
     interactions,
     uncertain,
     now: new Date(now),

@@ -3,11 +3,15 @@
  * settled when it is its turn (E2, E3).
  */
 import { AgentError, Cancelled } from "@nylorun/agents";
+import type { Effect } from "@nylorun/agents";
 
 import type { Settler } from "./effect.ts";
 import { callName } from "./journal.ts";
-import type { Completion, Start } from "./journal.ts";
+import type { Completion, EffectStarted, Start } from "./journal.ts";
 import type { Run } from "./run.ts";
+
+type WorkStart = Pick<EffectStarted, "name" | "work" | "artifactId" | "key">;
+type WorkRun = (at: number, signal: AbortSignal) => Promise<unknown>;
 
 export class Calls {
   readonly #run: Run;
@@ -36,6 +40,23 @@ export class Calls {
     // The author may look at it later, or never: that is no unhandled rejection (E17).
     promise.catch(() => undefined);
     return promise;
+  }
+
+  /** Has the Runtime do something with a file, as an effect that may be repeated (E7). Called back unless it was done before. */
+  work(start: WorkStart, run: WorkRun): Promise<unknown> {
+    const { ports, effects } = this.#run;
+    const { key, ...work } = start;
+    const entry: Start = {
+      kind: "effect",
+      id: ports.entropy.id(),
+      idempotent: true,
+      ...work,
+      ...(key !== undefined && { key }),
+    };
+    return this.call(entry, (at, isNew) => {
+      const asked = { name: start.name, run: ({ signal }: Pick<Effect, "signal">) => run(at, signal), options: {} };
+      effects.begin(at, asked, isNew);
+    });
   }
 
   /** A call that needs no answer. False: it is not to have any consequence. */

@@ -2,6 +2,7 @@ import type { EarlierTurn } from "@nylorun/agents";
 import { taskStateOf } from "@nylorun/protocol";
 
 import type { Store } from "../store/store.ts";
+import { outputId } from "./outputs.ts";
 import type { TurnKey, TurnRecord } from "./record.ts";
 import type { TaskIds } from "./task-id.ts";
 
@@ -24,6 +25,6 @@ function earlierTurn(turn: TurnRecord, taskIds: TaskIds): EarlierTurn {
     state: taskStateOf(turn.state, turn.view.waitsFor),
     text: parts.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n"),
     parts,
-    answer: turn.view.reply ?? turn.view.artifacts?.flatMap((artifact) => artifact.parts) ?? [],
+    answer: turn.view.reply ?? turn.view.artifacts?.find(({ artifactId }) => artifactId === outputId)?.parts ?? [],
   };
 }

@@ -96,8 +96,9 @@ export class EffectRunner {
   handOver(completion: Completion, settler: Settler): void {
     if (completion.kind === "outcome") {
       const { result } = completion;
+      const { name, work } = this.#run.replay.entries[completion.of] as EffectStarted;
+      if (work === "read") return settler.resolve(this.#run.inputs.take(completion.of));
       if (!("error" in result)) return settler.resolve(structuredClone(result.value));
-      const { name } = this.#run.replay.entries[completion.of] as EffectStarted;
       return settler.reject(new EffectError(name, result.error));
     }
     switch (completion.how) {

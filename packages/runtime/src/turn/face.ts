@@ -1,7 +1,10 @@
 /** The author's `Turn`: checks what is called, and turns it into what is journaled. */
 import { AgentError, Cancelled } from "@nylorun/agents";
 import type {
+  CallOptions,
   Connection,
+  FileContent,
+  FileVersion,
   Interaction,
   Plan,
   ProgressReport,
@@ -13,14 +16,22 @@ import type {
 
 import type { InteractionOpened, Start, Totals } from "./journal.ts";
 import { createPlan } from "./plan.ts";
+import type { KeptFile, Place } from "./ports.ts";
 import type { Run } from "./run.ts";
 
 const sayLimit = 4000;
 const nameLimit = 200;
 const stageLimit = 120;
 
+interface Keeping {
+  readonly work: "file" | "folder";
+  readonly path: string;
+  readonly options: CallOptions;
+  readonly content?: FileContent;
+}
+
 export function createTurn(run: Run): Turn {
-  const { record, ports, calls, waits, effects, snapshots } = run;
+  const { record, ports, calls, waits, effects, outputs, snapshots } = run;
   const chance = createChance(run);
 
   /** Nothing of `turn` may be called inside an effect (E7). */
@@ -45,12 +56,31 @@ export function createTurn(run: Run): Turn {
     return calls.call(start, met, signal) as Promise<never>;
   };
 
+  const keep = (
+    { work, path, options, content }: Keeping,
+    code: (place: Place, signal: AbortSignal) => Promise<KeptFile>,
+  ): Promise<FileVersion> => {
+    outputs.check(path);
+    const start = { work, name: path, artifactId: outputs.artifactId(path), ...keyOf(options) };
+    const { context, turn } = record;
+    let isRead = false;
+    const kept = calls.work(start, async (of, signal) => {
+      isRead = true;
+      return outputs.version(path, await code({ context, turn, of }, signal));
+    });
+    // It was kept before, or never will be: whoever made a stream that nobody reads is told so.
+    const tidy = () => void (!isRead && content instanceof ReadableStream && content.cancel().catch(() => undefined));
+    kept.then(tidy, tidy);
+    return kept as Promise<FileVersion>;
+  };
+
   return {
     taskId: ports.taskIds.encode(record),
     contextId: record.contextId,
     subject: record.subject,
     text: record.message.parts.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n"),
     parts: record.message.parts,
+    inputs: run.inputs.list,
     history: run.earlier,
     signal: run.signal,
 
@@ -87,6 +117,21 @@ export function createTurn(run: Run): Turn {
         ...keyOf(options),
       };
       return calls.call(start, (at, isNew) => effects.begin(at, { name, run: code, options }, isNew)) as Promise<never>;
+    },
+
+    file(path, content, options = {}): Promise<FileVersion> {
+      outside(`file(${JSON.stringify(path)})`);
+      return keep({ work: "file", path, options, content }, (place, signal) => {
+        const { mediaType } = options;
+        return ports.files.keep(place, content, { path, signal, ...(mediaType !== undefined && { mediaType }) });
+      });
+    },
+
+    folder(path, entries, options = {}): Promise<FileVersion> {
+      outside(`folder(${JSON.stringify(path)})`);
+      return keep({ work: "folder", path, options }, (place, signal) =>
+        ports.files.keepFolder(place, entries, { signal }),
+      );
     },
 
     ask(question: Question): Promise<never> {

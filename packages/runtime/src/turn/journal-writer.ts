@@ -3,11 +3,13 @@
  * which they were asked for; each is a compare-and-set on the journal's length under the claim's epoch (E18): who is behind reads
  * what others appended, and tries again.
  */
+import type { Output } from "../store/files.ts";
 import type { Commit, Committed, Then } from "../store/store.ts";
 import { isStart } from "./journal.ts";
 import type { Entry } from "./journal.ts";
 import { recordLate } from "./late.ts";
 import type { Outcome } from "./late.ts";
+import { outputsOf } from "./outputs.ts";
 import type { TurnRecord, TurnView } from "./record.ts";
 import type { Run } from "./run.ts";
 import { withSnapshot } from "./snapshots.ts";
@@ -33,6 +35,8 @@ interface Change {
   /** Default: what follows from the entries. */
   readonly state?: TurnRecord["state"];
   readonly view?: (view: TurnView) => TurnView;
+  /** Versions of outputs beside those of the entries. */
+  readonly outputs?: readonly Output[];
 }
 
 export class JournalWriter {
@@ -206,12 +210,14 @@ export class JournalWriter {
     const now = withSnapshot(advanced, shown);
     const view = change.view === undefined ? now : change.view(now);
     const state = change.state ?? stateOf(view);
+    const outputs = [...outputsOf(entries, known), ...(change.outputs ?? [])];
     const result = await this.#tryCommit({
       key: this.#record,
       length,
       epoch: lease.epoch,
       ...(entries.length > 0 && { entries }),
       ...(view !== before && { view }),
+      ...(outputs.length > 0 && { outputs }),
       state,
       statusChanged: view.status?.id !== before.status?.id,
       ...(change.then && { then: change.then }),

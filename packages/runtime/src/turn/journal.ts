@@ -22,7 +22,20 @@ export interface EffectStarted extends Call {
   /** Opaque: on the wire, and the base of the provider's idempotency key. */
   readonly id: string;
   readonly idempotent?: true;
+  /** The Runtime does it itself, for the function: `name` says with which path, or with which part of the message (from 0). */
+  readonly work?: FileWork;
+  /** Of a file or a folder: the artifact that it is a version of. */
+  readonly artifactId?: string;
 }
+
+/**
+ * | work         | what the Runtime does                              | its outcome                             |
+ * |--------------|----------------------------------------------------|-----------------------------------------|
+ * | file, folder | keeps a version of an output                       | what the author is given: FileVersion   |
+ * | fetch        | fetches a part of the message before the run       | its size, hash and media type           |
+ * | read         | reads an input for the function                    | nothing: the content is read anew (E1)  |
+ */
+export type FileWork = "file" | "folder" | "fetch" | "read";
 
 /** It is tried once more; or, by an operator, it may be. */
 export interface EffectRetried {
@@ -187,7 +200,7 @@ export function isInteraction(entry: Entry): entry is InteractionOpened {
 export function callName(start: Start): string {
   switch (start.kind) {
     case "effect":
-      return `effect(${JSON.stringify(start.name)})`;
+      return `${start.work ?? "effect"}(${JSON.stringify(start.name)})`;
     case "patched":
       return `patch(${JSON.stringify(start.name)})`;
     case "said":

@@ -31,6 +31,9 @@ async function record({ store }: EnginePorts, key: TurnKey, { entry, attempt }: 
     const turn = await store.loadTurn(key);
     if (turn === undefined) return true;
     const journal = (await store.loadJournal(turn, 0)).slice(0, turn.length);
+    const start = journal[entry.of];
+    // What the Runtime did is done again by whoever has the turn now, with the same end. Of what has ended, nothing is added to.
+    if (start?.kind === "effect" && start.work !== undefined) return true;
     const { stage, attempts } = standing(journal, entry.of);
     if (attempts !== attempt || stage === "done" || stage === "allowed") return true;
     const view = (isEnded(turn) ? advanceEnded : advance)(turn.view, entry, turn.length, journal);

@@ -1,8 +1,10 @@
 /** What the engine needs from the world beside the Store: time, chance, and to know what code belongs to which run. */
-import type { Agent } from "@nylorun/agents";
+import type { Agent, FileContent, FolderEntries } from "@nylorun/agents";
+import type { RawPart, UrlPart } from "@nylorun/protocol";
 
 import type { Signal } from "../store/signal.ts";
 import type { Store } from "../store/store.ts";
+import type { TurnKey } from "./record.ts";
 import type { TaskIds } from "./task-id.ts";
 import type { Timers } from "./timers.ts";
 
@@ -39,6 +41,38 @@ export interface Entropy {
   derive(text: string): string;
   /** Lower-case hex, without a secret: to compare contents. */
   hash(text: string): string;
+}
+
+/** Keeps the files of turns. What it is asked for twice, for the same entry, it does twice with the same end. */
+export interface Files {
+  /** Resolves when the bytes are where they stay. Rejects with an error whose `code` authors are told. */
+  keep(place: Place, content: FileContent, options: KeepOptions): Promise<KeptFile>;
+  /** The hash is that of the list of files, the size their sum. */
+  keepFolder(place: Place, entries: FolderEntries, options: Pick<KeepOptions, "signal">): Promise<KeptFile>;
+  /** Rejects with the code `file.notFetched` and a message that says why, after "it", to whoever sent the part. */
+  fetch(place: Place, part: UrlPart, options: Pick<KeepOptions, "signal">): Promise<KeptFile>;
+  /** The bytes that a part brings itself. */
+  readonly decode: (part: RawPart) => Uint8Array<ArrayBuffer>;
+  /** What the turn has kept or fetched. */
+  readonly read: (key: TurnKey, sha256: string) => Promise<ReadableStream<Uint8Array>>;
+}
+
+/** An entry of a turn's journal. */
+export interface Place extends TurnKey {
+  readonly of: number;
+}
+
+export interface KeepOptions {
+  readonly path: string;
+  readonly mediaType?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface KeptFile {
+  /** Bytes. */
+  readonly size: number;
+  readonly sha256: string;
+  readonly mediaType: string;
 }
 
 /** Which run the code that runs now belongs to, through every `await`. */
@@ -93,6 +127,7 @@ export interface EngineOptions {
   readonly log: EngineLog;
   readonly limits: EngineLimits;
   readonly entropy: Entropy;
+  readonly files: Files;
   readonly asyncContext: AsyncContext<Running>;
   /** Says what is wrong with a value by a JSON Schema; undefined when nothing is. */
   readonly misfit: (schema: object, value: unknown) => string | undefined;

@@ -7,7 +7,7 @@ import type { Agent, Turn } from "@nylorun/agents";
 import type { Store } from "../store/store.ts";
 import { loadEarlier } from "./earlier.ts";
 import type { Entry } from "./journal.ts";
-import type { EngineOptions, EnginePorts } from "./ports.ts";
+import type { EngineOptions, EnginePorts, Files } from "./ports.ts";
 import type { TurnRecord } from "./record.ts";
 import { Run } from "./run.ts";
 import { pause, systemTimers } from "./timers.ts";
@@ -26,8 +26,9 @@ const aftermath = 3;
 const promptly = 1000;
 
 /** Of the store, a rehearsal asks for what came before. */
-export type RehearsalPorts = Omit<EngineOptions, "agents" | "store" | "signal" | "log"> & {
+export type RehearsalPorts = Omit<EngineOptions, "agents" | "store" | "signal" | "log" | "files"> & {
   readonly store: Pick<Store, "loadEarlier" | "now">;
+  readonly files: Pick<Files, "decode" | "read">;
 };
 
 /**
@@ -69,9 +70,10 @@ async function metOrHeld(run: Run): Promise<void> {
   }
 }
 
+const never = () => new Promise<never>(() => undefined);
+
 /** The agent, whose effects and looks at connections never come back. */
 function inert(agent: Agent, onThrow: (error: unknown) => void): Agent {
-  const never = () => new Promise<never>(() => undefined);
   const watched = (turn: Turn): Turn => ({
     ...turn,
     effect: (name, _run, options) => turn.effect(name, never, options),
@@ -110,6 +112,7 @@ function withoutConsequence(ports: RehearsalPorts, turn: TurnRecord): EnginePort
     tracer: noTracer,
     ...ports,
     agents: [],
+    files: { ...ports.files, keep: never, keepFolder: never, fetch: never },
     store: store as Store,
     signal: {
       turnChanged: silent,

@@ -17,7 +17,7 @@
  * (runner.ts).
  */
 import { Cancelled } from "@nylorun/agents";
-import type { Agent, EarlierTurn, Turn } from "@nylorun/agents";
+import type { Agent, EarlierTurn } from "@nylorun/agents";
 
 import { Budget } from "./budget.ts";
 import { Calls } from "./calls.ts";
@@ -25,17 +25,18 @@ import { EffectRunner } from "./effect.ts";
 import { endingOf, OutOfTime } from "./ending.ts";
 import type { Result } from "./ending.ts";
 import { createTurn } from "./face.ts";
+import { Inputs } from "./inputs.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { standing, unfinished } from "./journal.ts";
 import type { Completion, Entry } from "./journal.ts";
 import { Lease } from "./lease.ts";
+import { Outputs } from "./outputs.ts";
 import type { EnginePorts, Running, Span } from "./ports.ts";
 import type { Claim, TurnRecord, TurnView } from "./record.ts";
 import { Replay } from "./replay.ts";
 import { Snapshots } from "./snapshots.ts";
 import { beginRun, endRun } from "./trace.ts";
 import { dueAt, ended, held } from "./view.ts";
-import type { Ending } from "./view.ts";
 import { Waits } from "./waits.ts";
 
 /** How a run is over, for the node that ran it. */
@@ -65,6 +66,8 @@ export class Run implements Running {
   readonly agent: Agent;
   readonly ports: EnginePorts;
   readonly span: Span;
+  /** No earlier run of it, and no earlier turn of its context, is stored. */
+  readonly isNew: boolean;
   /** Earlier turns of the context. Set before the start. */
   earlier: readonly EarlierTurn[] = [];
   readonly budget = new Budget();
@@ -75,6 +78,8 @@ export class Run implements Running {
   readonly waits = new Waits(this);
   readonly snapshots = new Snapshots(this);
   readonly effects = new EffectRunner(this);
+  readonly inputs: Inputs;
+  readonly outputs = new Outputs(this);
   readonly #goesOn: () => boolean;
   readonly #abort = new AbortController();
   readonly #timeUp = new AbortController();
@@ -105,6 +110,8 @@ export class Run implements Running {
     this.ports = ports;
     this.lease = new Lease(this, { epoch: claim.epoch, until: leaseUntil });
     this.writer = new JournalWriter(this, claim.turn);
+    this.inputs = new Inputs(this);
+    this.isNew = claim.first && claim.journal.length === 0;
     this.span = beginRun(ports, agent, claim);
     this.#now = claim.turn.createdAt;
     this.load(claim.journal);
@@ -184,10 +191,9 @@ export class Run implements Running {
     const left = ports.limits.turnTimeoutMs - (this.record.view.ranMs ?? 0);
     this.#stopTimeout = this.#after(Math.max(0, left), () => this.#outOfTime());
     this.#resume();
-    const turn = createTurn(this);
     this.#step(() => {
       this.#invoked = true;
-      const done = ports.asyncContext.run(this, () => this.span.within(() => invoke(agent, turn)));
+      const done = ports.asyncContext.run(this, () => this.span.within(() => invoke(agent, this)));
       void done.then(
         (returned) => this.#finish({ returned }),
         (threw: unknown) => this.#finish({ threw }),
@@ -222,6 +228,7 @@ export class Run implements Running {
     if (next.kind !== "stalled") this.#clearStall();
     switch (next.kind) {
       case "deliver":
+        if (!this.inputs.isLoaded(next.completion.of, this.replay.entries)) return;
         return this.#step(() => this.#deliver(next.at, next.completion));
       case "diverged":
         return this.diverge(next.why);
@@ -296,27 +303,29 @@ export class Run implements Running {
 
   /** E10: the function has ended; the turn ends when every effect that was begun has an outcome. */
   #settle(): void {
-    if (this.#over || this.writer.writing) return;
+    if (this.#over || this.#ending || this.writer.writing) return;
     const unmet = this.replay.unmet();
     if (unmet !== undefined && !this.timeUp.aborted)
       return unmet.keyed ? this.#stall(unmet.why) : this.diverge(unmet.why);
     if (!this.writer.idle || this.effects.running > 0) return;
     if (this.record.view.lost !== undefined) return void this.#park();
-    void this.#endTurn(endingOf(this.#result!, this));
+    void this.#endTurn(this.#result!);
   }
 
-  async #endTurn(ending: Ending): Promise<void> {
+  async #endTurn(end: Result): Promise<void> {
+    this.#ending = true;
+    const { outputs, ...ending } = await endingOf(end, this);
     this.#unlisten?.();
     const now = this.ports.store.now();
     const { waits = [] } = this.record.view;
     const withdrawn = waits.map(({ of }): Entry => ({ kind: "end", of, at: now, how: "withdrawn" }));
     const { leaseMs } = this.ports.limits;
     const leaseUntil = this.ports.timers.now() + leaseMs;
-    this.#ending = true;
     const result = await this.writer.commit(withdrawn, {
       then: { do: "end", ...(this.#goesOn() && { claim: { leaseMs } }) },
       view: (view) => ended(view, ending),
       state: ending.state,
+      ...(outputs && { outputs }),
     });
     this.#ending = false;
     if (result?.kind === "committed") return this.#finished({ kind: "ended", next: result.next, leaseUntil });
@@ -465,6 +474,7 @@ export class Run implements Running {
 }
 
 /** A `run` that throws before its first `await` is no different from one that throws after it. */
-async function invoke(agent: Agent, turn: Turn): Promise<unknown> {
-  return agent.run(turn);
+async function invoke(agent: Agent, run: Run): Promise<unknown> {
+  if (run.inputs.any) await run.inputs.prepare();
+  return agent.run(createTurn(run));
 }

@@ -31,8 +31,15 @@ export interface TaskOptions {
   readonly active: ReadonlySet<ExtensionUri>;
   /** The most recent messages of the history, this many at most; undefined: all of them (A2A 1.0, section 3.2.4). */
   readonly historyLength?: number | undefined;
+  /** What leads to the files among the artifacts. Undefined: there are none. */
+  readonly links?: ArtifactLinks | undefined;
   /** Whether artifacts are in it. Default: true. */
   readonly artifacts?: boolean | undefined;
+}
+
+/** Links to the files of one turn, as they are now. */
+export interface ArtifactLinks {
+  linkOf(artifact: Artifact): string;
 }
 
 /** What says how a message goes out: where it belongs, and what the request may see of it. */
@@ -43,9 +50,9 @@ interface Place {
 }
 
 export function taskOf(record: TurnRecord, options: TaskOptions): Task {
-  const { active, historyLength, artifacts: wanted = true } = options;
+  const { active, historyLength, links, artifacts: wanted = true } = options;
   const place: Place = { contextId: record.contextId, taskId: options.taskIds.encode(record), active };
-  const artifacts = wanted ? record.view.artifacts : undefined;
+  const artifacts = wanted ? record.view.artifacts?.map((artifact) => linked(artifact, links)) : undefined;
   const history = historyLength === 0 ? undefined : historyOf(record, place, historyLength);
   const metadata = metadataOf(record, active);
   return {
@@ -85,7 +92,14 @@ export function streamResponseOf(record: TurnRecord, change: Change, options: Ta
       return { statusUpdate: { taskId, contextId, status, ...(metadata && { metadata }) } };
     }
     case "artifact":
-      return { artifactUpdate: { taskId, contextId, artifact: artifactOf(change.artifact, active), lastChunk: true } };
+      return {
+        artifactUpdate: {
+          taskId,
+          contextId,
+          artifact: artifactOf(linked(change.artifact, options.links), active),
+          lastChunk: true,
+        },
+      };
     case "reply":
       return { message: replyOf(change.parts, { contextId, taskId }) };
   }
@@ -142,6 +156,13 @@ function promptParts(parts: readonly Part[], { kind }: OpenInteraction, place: P
     ...parts,
     { text: `A reply in words cannot ${done}. A person who is signed in can: nylorun answer ${place.taskId}` },
   ];
+}
+
+/** A file with the link that leads to it. */
+function linked(artifact: Artifact, links: ArtifactLinks | undefined): Artifact {
+  const [part] = artifact.parts;
+  if (part?.url === undefined || links === undefined) return artifact;
+  return { ...artifact, parts: [{ ...part, url: links.linkOf(artifact) }] };
 }
 
 function artifactOf(artifact: Artifact, active: ReadonlySet<ExtensionUri>): Artifact {

@@ -7,7 +7,8 @@
 import type { Artifact, Part, PlanStep, TurnState } from "@nylorun/protocol";
 
 import { isInteraction, isWait } from "./journal.ts";
-import type { Entry, InteractionOpened, Totals } from "./journal.ts";
+import type { EffectStarted, Entry, InteractionOpened, Totals } from "./journal.ts";
+import { withFile } from "./outputs.ts";
 import type { OpenWait, Said, TurnView } from "./record.ts";
 
 /** The view after an entry that stands at this place of the journal. `entries` holds at least what came before it. */
@@ -18,8 +19,11 @@ export function advance(view: TurnView, entry: Entry, at: number, entries: reado
     case "used":
       return { ...view, totals: added(view.totals, entry.usage, 0) };
     case "outcome": {
-      const totals = added(view.totals, entry.usage, "error" in entry.result ? 0 : 1);
-      return shown(without({ ...view, totals }, "lost", entry.of));
+      const start = entries[entry.of] as EffectStarted;
+      // What the Runtime does to bring the caller's own files is no step of the agent's.
+      const isStep = !("error" in entry.result) && start?.work !== "fetch" && start?.work !== "read";
+      const totals = added(view.totals, entry.usage, isStep ? 1 : 0);
+      return shown(without(withFile({ ...view, totals }, start, entry.result), "lost", entry.of));
     }
     case "lost": {
       const effect = entries[entry.of];
@@ -111,7 +115,7 @@ export function ended(view: TurnView, ending: Ending): TurnView {
     ...(last.length > 0 && { history: [...(view.history ?? []), ...last] }),
     ...(view.plan && { plan: reconciled(view.plan, ending.state) }),
     ...(ending.why && { status: ending.why }),
-    ...(ending.artifacts && { artifacts: ending.artifacts }),
+    ...(ending.artifacts && { artifacts: [...(view.artifacts ?? []), ...ending.artifacts] }),
     ...(ending.reply && { reply: ending.reply }),
   };
 }

@@ -41,6 +41,9 @@ const TABLE: Readonly<Record<string, Row>> = {
   "GET /.well-known/nylorun-card-keys.json": { audience: "everybody" },
   "GET /.well-known/nylorun-webhook-keys.json": { audience: "everybody" },
   "GET /v1/agents": { audience: "subjects" },
+  // The link is the permission: it is signed, and this one is not.
+  "GET /v1/files/:token": { audience: "everybody", path: () => "/v1/files/x", allowed: 403 },
+  "GET /v1/files/:token/:name": { audience: "everybody", path: () => "/v1/files/x/report.csv", allowed: 403 },
   "POST /v1/progress": {
     audience: "subjects",
     body: () => ({ task_id: "a:b", percent: 1, stage: "x", status: "running" }),

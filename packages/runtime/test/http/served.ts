@@ -15,6 +15,7 @@ import { createApp } from "../../src/http/app.ts";
 import type { App, AppOptions } from "../../src/http/app.ts";
 import { openCore } from "../../src/node/core.ts";
 import type { Core } from "../../src/node/core.ts";
+import { linksTo } from "../../src/node/files.ts";
 import { takeHome } from "../../src/node/home.ts";
 import { checkSettings } from "../../src/node/settings.ts";
 import type { SomeSettings } from "../../src/node/settings.ts";
@@ -157,6 +158,7 @@ export async function serve({ agents = [echo], settings: some, instead }: ServeO
     ...core,
     authenticate: byName,
     log: logger,
+    links: linksTo(settings.publicUrl ?? BASE, core.store, settings),
     settings: { ...settings, publicUrl: settings.publicUrl ?? BASE },
     stopping: stopping.signal,
     ...instead?.(core),

@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import type { AgentDefinition } from "@nylorun/agents";
 
+import { keptFiles } from "../../src/files/kept.ts";
 import { createEntropy } from "../../src/node/entropy.ts";
 import { misfit } from "../../src/node/schema.ts";
 import { asyncContext } from "../../src/node/unheard.ts";
@@ -48,6 +49,7 @@ async function portsOf(node: Node): Promise<Parameters<typeof rehearse>[1]> {
     taskIds: node.taskIds,
     limits,
     entropy: createEntropy(seed),
+    files: keptFiles({ store: node.inner, blobs: node.blobs }),
     asyncContext,
     misfit,
   };

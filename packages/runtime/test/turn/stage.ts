@@ -14,6 +14,13 @@ import { EXTENSION_URIS, EXTENSIONS, isInterrupted, isTerminal, taskStateOf } fr
 import type { Message } from "@nylorun/protocol";
 
 import { createTaskIds, TASK_ID_KEY_BYTES } from "../../src/access/task-ids.ts";
+import type { Blobs } from "../../src/files/blob.ts";
+import { chunksOf } from "../../src/files/content.ts";
+import { FileError } from "../../src/files/errors.ts";
+import type { Fetcher } from "../../src/files/fetcher.ts";
+import { FileKeeper } from "../../src/files/files.ts";
+import type { FileLimits } from "../../src/files/files.ts";
+import { createMemoryBlobs } from "../../src/files/memory.ts";
 import { createEntropy } from "../../src/node/entropy.ts";
 import { misfit } from "../../src/node/schema.ts";
 import { asyncContext } from "../../src/node/unheard.ts";
@@ -24,7 +31,7 @@ import type { Store } from "../../src/store/store.ts";
 import { createEngine } from "../../src/turn/engine.ts";
 import type { Engine, Scope } from "../../src/turn/engine.ts";
 import type { Entry } from "../../src/turn/journal.ts";
-import type { EngineLimits, Entropy } from "../../src/turn/ports.ts";
+import type { EngineLimits, Entropy, Files } from "../../src/turn/ports.ts";
 import type { TurnRecord } from "../../src/turn/record.ts";
 import type { TaskIds } from "../../src/turn/task-id.ts";
 import { systemTimers } from "../../src/turn/timers.ts";
@@ -46,7 +53,10 @@ export const limits: EngineLimits = {
 /** What an engine is made with; tests of wrong engines bring their own. */
 export type CreateEngine = typeof createEngine;
 
+export const fileLimits: FileLimits = { file: 1024 ** 2, total: 10 * 1024 ** 2, subject: 1024 ** 3 };
+
 export interface StageOptions {
+  readonly fileLimits?: Partial<FileLimits>;
   /** Default: memory. */
   readonly store?: "memory" | "sqlite";
   readonly limits?: Partial<EngineLimits>;
@@ -57,6 +67,8 @@ export interface StageOptions {
 }
 
 export interface NodeOptions {
+  /** What the engine is given in place of what keeps files. */
+  readonly files?: ((files: Files) => Files) | undefined;
   readonly faults?: Faults;
   readonly limits?: Partial<EngineLimits>;
   readonly timers?: Timers;
@@ -73,6 +85,19 @@ interface Logged {
 /** What outlives a process: a store, and a clock. */
 export class Stage implements AsyncDisposable {
   readonly log: Logged[] = [];
+  readonly blobs: Blobs = createMemoryBlobs();
+  /** By URL, what is fetched from there; a text that is `file.notFetched`'s is why nothing is. */
+  readonly urls = new Map<string, string | Error>();
+  /** What was fetched, in order. */
+  readonly fetched: string[] = [];
+  readonly fetcher: Fetcher = {
+    fetch: async (url, _, take) => {
+      this.fetched.push(url);
+      const content = this.urls.get(url) ?? new FileError("file.notFetched", "its server answered 404");
+      if (content instanceof Error) throw content;
+      return take({ chunks: chunksOf(content), mediaType: "text/csv" });
+    },
+  };
   readonly #options: StageOptions;
   readonly #nodes = new Set<Node>();
   readonly #memory = createMemoryHome();
@@ -106,6 +131,8 @@ export class Stage implements AsyncDisposable {
       agents: [agents].flat(),
       faults: options.faults,
       limits: { ...limits, ...this.#options.limits, ...options.limits },
+      fileLimits: { ...fileLimits, ...this.#options.fileLimits },
+      files: options.files,
       timers: options.timers ?? this.#options.timers ?? systemTimers,
       createEngine: this.#options.createEngine ?? createEngine,
       ended: () => this.#nodes.delete(node),
@@ -163,6 +190,8 @@ interface NodeParts {
   readonly agents: readonly Agent[];
   readonly faults: Faults | undefined;
   readonly limits: EngineLimits;
+  readonly fileLimits: FileLimits;
+  readonly files: NodeOptions["files"];
   readonly timers: Timers;
   readonly createEngine: CreateEngine;
   readonly ended: () => void;
@@ -171,6 +200,7 @@ interface NodeParts {
 /** A process that runs turns, as far as the store can tell. */
 export class Node implements AsyncDisposable {
   readonly engine: Engine;
+  readonly blobs: Blobs;
   /** Past all faults: what an honest observer sees. */
   readonly inner: Store;
   readonly signal: Signal;
@@ -215,8 +245,16 @@ export class Node implements AsyncDisposable {
       asyncContext,
       misfit,
     };
-    this.engine = parts.createEngine({ store: this.faulty.store, ...rest });
-    this.other = parts.createEngine({ store: inner, ...rest });
+    const { blobs, fetcher } = stage;
+    this.blobs = blobs;
+    const filesOn = (store: Store) =>
+      new FileKeeper({ store, blobs, fetcher, limits: parts.fileLimits, hasRoom: () => true });
+    this.engine = parts.createEngine({
+      store: this.faulty.store,
+      files: parts.files?.(filesOn(this.faulty.store)) ?? filesOn(this.faulty.store),
+      ...rest,
+    });
+    this.other = parts.createEngine({ store: inner, files: filesOn(inner), ...rest });
   }
 
   scope(subject = "ada"): Scope {

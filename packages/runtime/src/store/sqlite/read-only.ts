@@ -4,6 +4,7 @@
 import { existsSync, statSync } from "node:fs";
 
 import { StoreError } from "../errors.ts";
+import type { FileStore } from "../files.ts";
 import type { Store } from "../store.ts";
 import { openReadOnly, schemaVersion } from "./database.ts";
 import { Reader } from "./reader.ts";
@@ -11,6 +12,7 @@ import { Reader } from "./reader.ts";
 /** What can be asked without writing. */
 export interface StoredTurns
   extends Pick<Store, "loadTurn" | "loadJournal" | "loadEarlier" | "listUnfinished" | "now">, Disposable {
+  readonly files: Pick<FileStore, "find">;
   /** Undefined: it was never made. */
   secret(name: string): Uint8Array | undefined;
 }
@@ -35,6 +37,7 @@ export function openStoredTurns(file: string): StoredTurns | undefined {
       loadJournal: async (key, from) => reader.journal(key, from),
       loadEarlier: async (key, limit) => reader.earlier(key, limit),
       listUnfinished: async (query) => reader.unfinished(query),
+      files: { find: async (key, sha256) => reader.blob(key, sha256) },
       secret: (name) => reader.secret(name),
       now: Date.now,
       [Symbol.dispose]: () => reader.close(),
