@@ -30,6 +30,8 @@ export class Serving implements AsyncDisposable {
   readonly url: Promise<string>;
   /** Resolves when the process is gone, whoever ended it. */
   readonly ended: Promise<void>;
+  /** What it has said so far, line by line. */
+  readonly said: readonly string[];
   readonly #process: ChildProcess;
 
   /** Starts to serve, on any free port. */
@@ -41,6 +43,7 @@ export class Serving implements AsyncDisposable {
     this.#process = child;
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const said: string[] = [];
+    this.said = said;
     for (const stream of [child.stdout, child.stderr]) {
       createInterface(stream).on("line", (line) => {
         said.push(line);
@@ -56,9 +59,18 @@ export class Serving implements AsyncDisposable {
     this.ended = once(child, "exit").then(([code, signal]) => fail(`ended (${code ?? signal}) before it served`));
   }
 
+  get pid(): number {
+    return this.#process.pid!;
+  }
+
   /** kill -9. Resolves when the process is gone. */
   async kill(): Promise<void> {
-    this.#process.kill("SIGKILL");
+    await this.end("SIGKILL");
+  }
+
+  /** Resolves when the process is gone. */
+  async end(signal: NodeJS.Signals): Promise<void> {
+    this.#process.kill(signal);
     await this.ended;
   }
 

@@ -53,12 +53,12 @@ export interface Answer {
 
 /** One subject, at one Runtime. */
 export class Caller {
-  readonly #runtime: Runtime;
-  readonly #key: string;
+  readonly #runtime: Pick<Runtime, "url">;
+  readonly key: string;
 
-  constructor(runtime: Runtime, key: string) {
+  constructor(runtime: Pick<Runtime, "url">, key: string) {
     this.#runtime = runtime;
-    this.#key = key;
+    this.key = key;
   }
 
   async call(agent: string, method: string, params: object, { signal, extensions }: Options = {}): Promise<Answer> {
@@ -67,7 +67,7 @@ export class Caller {
       headers: {
         "content-type": "application/json",
         "a2a-version": "1.0",
-        authorization: `Bearer ${this.#key}`,
+        authorization: `Bearer ${this.key}`,
         ...(extensions !== undefined && { "a2a-extensions": extensions }),
       },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),

@@ -112,7 +112,8 @@ export function createA2aEndpoint(options: A2aOptions): A2aEndpoint {
     };
     try {
       checkContentType(headers.get("content-type"));
-      const body = await readBody(request, bodyBytes, (bytes) => limits.body(subject, bytes));
+      using room = limits.body(subject);
+      const body = await readBody(request, bodyBytes, room);
       if (typeof body === "string") return no(body === "too large" ? tooLarge(bodyBytes) : bodyLost);
       const envelope = parseEnvelope(parseJson(body));
       ({ id } = envelope);
@@ -123,6 +124,8 @@ export function createA2aEndpoint(options: A2aOptions): A2aEndpoint {
       const call: Call = { scope, agent, active, traceparent: traceparentOf(headers), request };
       const result = await run(envelope.method, envelope.params, call);
       if (!isStillWaiting(result)) return jsonText(succeeded(result), echo);
+      // What was sent is stored: the wait for what comes of it takes no room.
+      room[Symbol.dispose]();
       const text = result.response.then(succeeded).catch(failed);
       return await answerLate({ text, hangUp: result.hangUp }, echo);
     } catch (error) {

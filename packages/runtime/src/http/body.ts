@@ -1,5 +1,6 @@
 /** Reads a request's body, as far as it may be long. */
 import { Refused } from "./answer.ts";
+import type { BodyRoom } from "./limits.ts";
 
 /** `lost`: the caller went away before the body had come in whole. */
 export type Body = Uint8Array | "too large" | "lost";
@@ -7,24 +8,21 @@ export type Body = Uint8Array | "too large" | "lost";
 /** Room that is taken at a time for a body that does not say how long it is, in bytes. */
 const PIECE = 64 * 1024;
 
-/** Keeps room for so many bytes, and returns what gives it back. @throws Refused */
-export type TakeRoom = (bytes: number) => () => void;
-
 /**
  * A body that says it is too large is not read at all; one of unknown length is read up to the limit only.
  *
  * @param limit In bytes.
- * @param room Where bodies have room while they come in. Default: everywhere.
+ * @param room Where the body has room. Default: everywhere.
  * @throws Refused
  */
-export async function readBody(request: Request, limit: number, room: TakeRoom = () => () => undefined): Promise<Body> {
+export async function readBody(request: Request, limit: number, room?: BodyRoom): Promise<Body> {
   const length = request.headers.get("content-length");
   if (length !== null && Number(length) > limit) return "too large";
-  using taken = new DisposableStack();
-  const take = (bytes: number) => taken.defer(room(bytes));
-  if (length !== null) take(Number(length));
+  if (length !== null) room?.take(Number(length));
   try {
-    return await (length === null ? readUnknown(request, limit, take) : readKnown(request, limit));
+    const body = await (length === null ? readUnknown(request, limit, room) : readKnown(request, limit));
+    await room?.arrived();
+    return body;
   } catch (error) {
     if (error instanceof Refused) throw error;
     return "lost";
@@ -37,20 +35,20 @@ async function readKnown(request: Request, limit: number): Promise<Body> {
   return body.byteLength > limit ? "too large" : new Uint8Array(body);
 }
 
-async function readUnknown({ body }: Request, limit: number, take: (bytes: number) => void): Promise<Body> {
+async function readUnknown({ body }: Request, limit: number, room: BodyRoom | undefined): Promise<Body> {
   if (body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  let room = 0;
+  let taken = 0;
   const reader = body.getReader();
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
     length += next.value.length;
     // The rest is left unread and not cancelled: that would cut the connection before the answer is out.
     if (length > limit) return "too large";
-    if (length > room) {
-      const more = Math.max(length, Math.min(room + PIECE, limit)) - room;
-      take(more);
-      room += more;
+    if (length > taken) {
+      const more = Math.max(length, Math.min(taken + PIECE, limit)) - taken;
+      room?.take(more);
+      taken += more;
     }
     chunks.push(next.value);
   }

@@ -1,14 +1,14 @@
 /** The JSON that a request brings, in the one order of checks: its type, its size, that it is JSON. */
 import type { Refusal } from "./answer.ts";
 import { readBody } from "./body.ts";
-import type { TakeRoom } from "./body.ts";
+import type { BodyRoom } from "./limits.ts";
 import { bodyLost, notJson, notJsonType, tooLarge } from "./refusals.ts";
 
 /** @param limit In bytes. @param room See {@link readBody}. @throws Refused */
 export async function readJson(
   request: Request,
   limit: number,
-  room?: TakeRoom,
+  room?: BodyRoom,
 ): Promise<{ readonly value: unknown } | { readonly refusal: Refusal }> {
   if (!/^application\/json *(;|$)/i.test(request.headers.get("content-type") ?? "")) return { refusal: notJsonType };
   const body = await readBody(request, limit, room);

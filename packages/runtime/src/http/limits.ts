@@ -4,6 +4,7 @@
  */
 import { refused } from "./answer.ts";
 import { bodiesFull, tooManyRequests, tooManyWaits } from "./refusals.ts";
+import { Sluice } from "./sluice.ts";
 
 export interface LimitSettings {
   /** Requests of one subject a second, in the long run; as many at once. 0: no limit. */
@@ -26,17 +27,27 @@ export interface Limits {
   wait(subject: string): () => void;
   /** How many wait. */
   readonly waits: number;
+  /** Room for a body that is about to come in: until what it asks for is stored, or refused. */
+  body(subject: string): BodyRoom;
+}
+
+/** Disposing of it gives the room back. */
+export interface BodyRoom extends Disposable {
   /**
-   * Keeps room for a body that is about to come in, or for more of it.
+   * Takes room, or more of it.
    *
-   * @returns Gives the room back.
-   * @throws Refused 503.
+   * @throws Refused 503; 429.
    */
-  body(subject: string, bytes: number): () => void;
+  take(bytes: number): void;
+  /** The body has come in whole. Of a large one, resolves when it may be dealt with. */
+  arrived(): Promise<void> | undefined;
 }
 
 /** Bodies of the largest size that may be coming in at the same time. */
 const BODIES = 16;
+/** Bodies from this size on are dealt with a few at a time, in bytes. */
+const LARGE = 256 * 1024;
+const LARGE_AT_ONCE = 16 * 1024 * 1024;
 /** Subjects whose requests are counted; of so many, those who could send as many as ever are forgotten. */
 const REMEMBERED = 10_000;
 
@@ -51,9 +62,10 @@ export function createLimits(settings: LimitSettings, now: () => number = () => 
   const { subjectRequestsPerSecond: rate, subjectOpenWaits: most } = settings;
   const buckets = new Map<string, Bucket>();
   const waits = new Map<string, number>();
-  const bodies = new Map<string, { count: number; bytes: number }>();
+  const bodies = new Map<string, { coming: number; bytes: number }>();
   let open = 0;
   let free = BODIES * settings.bodyBytes;
+  const sluice = new Sluice(LARGE_AT_ONCE);
 
   const filled = ({ left, at }: Bucket, moment: number) => Math.min(rate, left + ((moment - at) * rate) / 1000);
 
@@ -88,21 +100,47 @@ export function createLimits(settings: LimitSettings, now: () => number = () => 
       return open;
     },
 
-    body(subject, bytes) {
-      const has = bodies.get(subject) ?? { count: 0, bytes: 0 };
-      // As with turns: nobody has more than three times what is free, so that there is room for who comes next.
-      if (bytes > free || (has.count > 0 && has.bytes + bytes > 3 * (free - bytes))) throw refused(bodiesFull);
-      // A body that comes in slowly is a call that waits.
-      if (has.count >= most) throw refused(tooManyWaits(most));
-      bodies.set(subject, has);
-      has.count++;
-      has.bytes += bytes;
-      free -= bytes;
-      return once(() => {
-        free += bytes;
-        has.bytes -= bytes;
-        if (--has.count === 0) bodies.delete(subject);
-      });
+    body(subject) {
+      let isComing = false;
+      let taken = 0;
+      let leave: (() => void) | undefined;
+      const has = () => {
+        let found = bodies.get(subject);
+        if (found === undefined) bodies.set(subject, (found = { coming: 0, bytes: 0 }));
+        return found;
+      };
+      const isThere = () => {
+        if (isComing) has().coming--;
+        isComing = false;
+      };
+      return {
+        take(bytes) {
+          const its = has();
+          // As with turns: nobody has more than three times what is free, so that there is room for who comes next.
+          if (bytes > free || (its.bytes > 0 && its.bytes + bytes > 3 * (free - bytes))) throw refused(bodiesFull);
+          // A body that comes in slowly is a call that waits.
+          if (!isComing && its.coming >= most) throw refused(tooManyWaits(most));
+          if (!isComing) its.coming++;
+          isComing = true;
+          its.bytes += bytes;
+          taken += bytes;
+          free -= bytes;
+        },
+        arrived() {
+          isThere();
+          return taken < LARGE ? undefined : sluice.enter(taken).then((left) => void (leave = left));
+        },
+        [Symbol.dispose]() {
+          isThere();
+          leave?.();
+          leave = undefined;
+          const its = has();
+          its.bytes -= taken;
+          free += taken;
+          taken = 0;
+          if (its.bytes === 0 && its.coming === 0) bodies.delete(subject);
+        },
+      };
     },
   };
 }

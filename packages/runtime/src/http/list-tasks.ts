@@ -10,6 +10,8 @@ import type { Call } from "./call.ts";
 import type { PageTokens } from "./page-token.ts";
 
 const PAGE_SIZE = 50;
+/** A page of large tasks is over sooner: so much of them is read at once, in characters. */
+const PAGE_CHARACTERS = 4 * 1024 * 1024;
 
 export interface ListOptions {
   readonly engine: Engine;
@@ -36,6 +38,7 @@ export function createListTasks({ engine, taskIds, tokens, linksOf }: ListOption
       ...(typeof statusFrom === "number" && { statusFrom }),
       ...(after && { after }),
       limit: pageSize,
+      size: PAGE_CHARACTERS,
     });
     const last = turns.at(-1);
     const tasks = turns.map(async (turn) => {

@@ -71,7 +71,8 @@ export function createProgressRoutes(options: ProgressOptions): Hono {
       if (principal.role !== "subject") return refuse(noSubject);
       const { subject } = principal;
       limits.request(subject);
-      const body = await readJson(request, bodyBytes, (bytes) => limits.body(subject, bytes));
+      using room = limits.body(subject);
+      const body = await readJson(request, bodyBytes, room);
       if ("refusal" in body) return refuse(body.refusal);
       try {
         const { event, persisted } = await progress.report(subject, body.value);

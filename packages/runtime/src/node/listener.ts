@@ -22,6 +22,11 @@ export interface Listener {
   closed(graceMs: number): Promise<void>;
 }
 
+/** Of a request's headers, in milliseconds: they are short. */
+const HEADERS_TIMEOUT = 30_000;
+/** How often it is looked which requests take too long, in milliseconds. */
+const CHECK_EVERY = 5_000;
+
 /**
  * Listens on an address. Requests wait until `app`, which may depend on the port, is there.
  *
@@ -32,10 +37,12 @@ export async function listen(options: {
   readonly port: number;
   readonly fetch: Fetch;
   readonly maxConnections: number;
+  /** How long a request may take to come in, and nothing of an answer be read, in milliseconds. */
+  readonly requestTimeoutMs: number;
   /** See RuntimeParts in runtime.ts. */
   readonly ownsProcess: boolean;
 }): Promise<Listener> {
-  const { host, port } = options;
+  const { host, port, requestTimeoutMs } = options;
   // Answers go out faster when the global Request and Response are the adapter's, but in a program that is not ours they are not
   // ours to replace.
   const answer = getRequestListener(options.fetch, { overrideGlobalObjects: options.ownsProcess });
@@ -44,8 +51,9 @@ export async function listen(options: {
       // Longer than the idle time of common load balancers (60 s), so that it is they who close a connection.
       keepAliveTimeout: 75_000,
       // For the headers, and for the whole request; how long an answer takes is the app's business (a2aWaitMs).
-      headersTimeout: 30_000,
-      requestTimeout: 120_000,
+      headersTimeout: Math.min(HEADERS_TIMEOUT, requestTimeoutMs),
+      requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: Math.min(CHECK_EVERY, requestTimeoutMs / 4),
     },
     (incoming, outgoing) => {
       connections.ask(incoming.socket, outgoing);
@@ -54,6 +62,7 @@ export async function listen(options: {
   );
   const connections = new Connections(options.maxConnections);
   server.on("connection", (socket) => connections.add(socket));
+  server.setTimeout(requestTimeoutMs, (socket) => connections.silent(socket));
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(refusal(error, host, port)));
     server.listen({ host, port, backlog: 1024 }, resolve);
@@ -63,7 +72,10 @@ export async function listen(options: {
   const done = Promise.withResolvers<undefined>();
   const close = () => {
     if (!server.listening) return;
-    server.close(() => done.resolve(undefined));
+    server.close(() => {
+      connections[Symbol.dispose]();
+      done.resolve(undefined);
+    });
     // What is being answered when the server closes would otherwise keep its connection for the next request.
     server.keepAliveTimeout = 1;
   };

@@ -13,6 +13,7 @@ import { checkSubject } from "../access/subject.ts";
 import { startCollector } from "../files/collector.ts";
 import { createLinksOf } from "../files/task-links.ts";
 import type { Metrics } from "../http/metrics.ts";
+import { takeOutGarbage } from "../store/garbage.ts";
 import type { KeyHolder, Store } from "../store/store.ts";
 import type { Tracer } from "../turn/ports.ts";
 import { checkAgents } from "./agents.ts";
@@ -136,6 +137,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     port,
     fetch: (request) => fetch(request),
     maxConnections: settings.maxConnections,
+    requestTimeoutMs: settings.requestTimeoutMs,
     ownsProcess: options.ownsProcess,
   });
   opened.defer(() => listener.closed(0));
@@ -190,6 +192,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   );
   opened.use(startCollector({ store: core.store, blobs: core.blobs, log, onRemoved: (count) => removed({}, count) }));
   if (options.meter !== undefined) opened.use(await options.meter(metrics));
+  if (options.ownsProcess) opened.use(takeOutGarbage());
   void checkStore(core.store, log);
 
   const everything = opened.move();

@@ -127,6 +127,13 @@ export const SETTINGS = {
     max: 1_000_000,
     default: 10_000,
   }),
+  requestTimeoutMs: whole({
+    doc: "How long a request may take to come in, its headers 30 s at most, and how long nothing of an answer may be read. Then the connection is closed.",
+    unit: "ms",
+    min: 1000,
+    max: 60 * MINUTE,
+    default: 2 * MINUTE,
+  }),
   subjectRequestsPerSecond: whole({
     doc: "How many requests a second one subject may send; 0 sets no limit. More are answered 429.",
     min: 0,

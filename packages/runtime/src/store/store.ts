@@ -261,6 +261,11 @@ export interface TurnQuery {
   /** The last row of the page before: the page begins after it, in the order (statusAt, turn) descending. */
   readonly after?: { readonly statusAt: number; readonly turn: number };
   readonly limit: number;
+  /**
+   * The page ends early with the turn that brings what is stored of its turns (message and view, as JSON) to this many characters or more.
+   * Default: it does not.
+   */
+  readonly size?: number;
 }
 
 export interface TurnPage {

@@ -330,6 +330,7 @@ describe("what a request holds", () => {
           port: 0,
           fetch: served.app.fetch,
           maxConnections: 100,
+          requestTimeoutMs: 120_000,
           ownsProcess,
         });
         const start = (headers: Record<string, string>): ClientRequest =>

@@ -70,6 +70,7 @@ describe("settings", () => {
       ["bodyBytes", "--body-bytes", "NYLORUN_BODY_BYTES", "8388608"],
       ["maxRunningTurns", "--max-running-turns", "NYLORUN_MAX_RUNNING_TURNS", "256"],
       ["maxConnections", "--max-connections", "NYLORUN_MAX_CONNECTIONS", "10000"],
+      ["requestTimeoutMs", "--request-timeout-ms", "NYLORUN_REQUEST_TIMEOUT_MS", "120000"],
       ["subjectRequestsPerSecond", "--subject-requests-per-second", "NYLORUN_SUBJECT_REQUESTS_PER_SECOND", "0"],
       ["subjectOpenWaits", "--subject-open-waits", "NYLORUN_SUBJECT_OPEN_WAITS", "1000"],
       ["subjectRunningTurns", "--subject-running-turns", "NYLORUN_SUBJECT_RUNNING_TURNS", "100000"],

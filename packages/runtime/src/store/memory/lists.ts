@@ -35,7 +35,7 @@ export function countsOf(turns: Turns): Record<TaskState, number> {
 }
 
 export function pageOf(turns: Turns, query: TurnQuery): TurnPage {
-  const { subject, agent, contextId, status, statusFrom = 0, after, limit } = query;
+  const { subject, agent, contextId, status, statusFrom = 0, after, limit, size = Infinity } = query;
   const all = turns
     .filter(
       (turn) =>
@@ -51,7 +51,12 @@ export function pageOf(turns: Turns, query: TurnQuery): TurnPage {
         ({ statusAt, turn }) => statusAt < after.statusAt || (statusAt === after.statusAt && turn < after.turn),
       )
     : all;
-  return { turns: rest.slice(0, limit), more: rest.length > limit, total: all.length };
+  let stored = 0;
+  const isFull = ({ message, view }: TurnRecord) =>
+    (stored += JSON.stringify(message).length + JSON.stringify(view).length) >= size;
+  const last = size === Infinity ? -1 : rest.findIndex(isFull);
+  const count = Math.min(limit, last === -1 ? rest.length : last + 1);
+  return { turns: rest.slice(0, count), more: rest.length > count, total: all.length };
 }
 
 /** In the order in which they began. */

@@ -182,9 +182,18 @@ export class Reader {
       SELECT ${turnColumns} FROM
         (${merged} ORDER BY status_at DESC, turn DESC LIMIT :limit) listed
         JOIN turns t ON t.turn = listed.turn JOIN contexts c ON c.context = t.context
-      ORDER BY listed.status_at DESC, listed.turn DESC`).all(values);
-    const turns = rows.slice(0, query.limit).map((row) => this.#turn(row as unknown as TurnRow));
-    return { turns, more: rows.length > query.limit, total };
+      ORDER BY listed.status_at DESC, listed.turn DESC`).iterate(values);
+    const turns: TurnRecord[] = [];
+    let size = 0;
+    let more = false;
+    for (const row of rows as Iterable<unknown> as Iterable<TurnRow>) {
+      // One row further than the page goes, to know whether it is the last one.
+      more = turns.length === query.limit || size >= (query.size ?? Infinity);
+      if (more) break;
+      turns.push(this.#turn(row));
+      size += row.message.length + row.view.length;
+    }
+    return { turns, more, total };
   }
 
   figures(): StoreFigures {

@@ -15,6 +15,8 @@ interface Pending {
   readonly reject: (error: Error) => void;
   /** When it was asked for. */
   readonly at: number;
+  /** How long the texts in it are. */
+  readonly size: number;
 }
 
 export interface WriterListeners {
@@ -27,6 +29,8 @@ export interface WriterListeners {
 
 /** So large that a batch holds the event loop of the writer for some tens of milliseconds at most. */
 const batchLimit = 512;
+/** The same, for large texts: so long that they are together. */
+const batchSize = 4 * 1024 * 1024;
 
 export class WriterThread {
   readonly #worker: Worker;
@@ -63,7 +67,7 @@ export class WriterThread {
   ): Promise<ReturnType<Operations[Name]>> {
     if (this.#closing) return Promise.reject(new StoreError("store.closed", "The store is closed."));
     return new Promise((resolve, reject) => {
-      this.#queue.push({ operation: [name, args], resolve, reject, at: performance.now() });
+      this.#queue.push({ operation: [name, args], resolve, reject, at: performance.now(), size: sizeOf(args) });
       // The first one of a batch waits for what else this turn of the event loop brings.
       if (this.#queue.length === 1 && this.#inFlight === undefined) setImmediate(() => this.#send());
     });
@@ -88,8 +92,11 @@ export class WriterThread {
 
   #send(): void {
     if (this.#inFlight !== undefined || this.#queue.length === 0) return;
-    const batch = this.#queue.length <= batchLimit ? this.#queue : this.#queue.slice(0, batchLimit);
-    this.#queue = this.#queue.length <= batchLimit ? [] : this.#queue.slice(batchLimit);
+    let count = 1;
+    let size = this.#queue[0]!.size;
+    while (count < this.#queue.length && count < batchLimit && size < batchSize) size += this.#queue[count++]!.size;
+    const batch = count === this.#queue.length ? this.#queue : this.#queue.slice(0, count);
+    this.#queue = count === this.#queue.length ? [] : this.#queue.slice(count);
     this.#inFlight = batch;
     this.#worker.postMessage(batch.map(({ operation }) => operation));
   }
@@ -124,6 +131,16 @@ export class WriterThread {
     this.#closing = this.#closed = true;
     for (const { reject } of lost) reject(error);
   }
+}
+
+/** Characters of the texts that an operation brings: what is long in it stands at the first or the second level. */
+function sizeOf(args: unknown): number {
+  let size = 0;
+  for (const value of Object.values(args as object)) {
+    if (typeof value === "string") size += value.length;
+    else if (Array.isArray(value)) for (const { body } of value as { body?: string }[]) size += body?.length ?? 0;
+  }
+  return size;
 }
 
 function storeError({ failed }: Failed): StoreError {

@@ -5,6 +5,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 
 import { StoreError } from "../errors.ts";
+import { takeOutGarbage } from "../garbage.ts";
 import { openWritable } from "./database.ts";
 import { isFull, isOfTheDisk } from "./disk.ts";
 import { Operations } from "./operations.ts";
@@ -71,6 +72,7 @@ try {
     database.close();
     port.close();
   });
+  takeOutGarbage();
   port.postMessage("ready");
 } catch (error) {
   port.postMessage(failed(error));

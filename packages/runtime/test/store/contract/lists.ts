@@ -120,6 +120,37 @@ export function listContract(open: Open, runs: number): void {
       }
     });
 
+    it("has pages that end early where turns are large, with one turn at least", async () => {
+      await using place = await Place.open(open);
+      const large = "x".repeat(10_000);
+      for (let n = 0; n < 5; n++)
+        await place.begin({ contextId: `c-${n}`, message: { messageId: `m-${n}`, parts: [{ text: large }] } });
+      await place.run({ contextId: "small" });
+      const all = await listed(place);
+      for (const [size, sizes] of [
+        [1, [1, 1, 1, 1, 1, 1]],
+        // The small one comes first.
+        [10_500, [3, 2, 1]],
+        [25_000, [4, 2]],
+        [1_000_000, [6]],
+      ] as const) {
+        const found: number[][] = [];
+        for (let after: TurnQuery["after"]; ;) {
+          const page = await place.store.listTurns({ ...scope, limit: 100, size, ...(after && { after }) });
+          assert.equal(page.total, 6);
+          found.push(page.turns.map(({ turn }) => turn));
+          after = page.turns.at(-1);
+          if (!page.more) break;
+        }
+        assert.deepEqual(found.flat(), all);
+        assert.deepEqual(
+          found.map(({ length }) => length),
+          sizes,
+          `of ${size}`,
+        );
+      }
+    });
+
     it("neither skips nor repeats a turn that does not change while it is paged (A19)", async () => {
       const change = fc.record({ turn: fc.nat(11), to: fc.constantFrom("touch", "wait", "end", "new") });
       await fc.assert(
