@@ -30,7 +30,8 @@ describe("a body", { skip: linux ? false : "memory is measured as Linux tells it
   let heap: number;
 
   before(async () => {
-    runtime = await Process.start({ inspected: true });
+    // An allocator that gives back what is large: what is measured is what the Runtime keeps.
+    runtime = await Process.start({ inspected: true, env: { MALLOC_MMAP_THRESHOLD_: String(MIB) } });
     [ada, bob] = [await runtime.as("ada"), await runtime.as("bob")];
     for (let count = 0; count < 200; count++) await bob.send("moods", "Hello");
     heap = (await runtime.heap()).used;
@@ -128,7 +129,7 @@ describe("a body", { skip: linux ? false : "memory is measured as Linux tells it
       const settled = async () => {
         let least = Infinity;
         // Memory goes back to the system in steps, after a while.
-        for (let tries = 0; tries < 10 && least > 400 * MIB; tries++) {
+        for (let tries = 0; tries < 20 && least > 400 * MIB; tries++) {
           await delay(500);
           least = Math.min(least, runtime.residentBytes);
         }
@@ -137,8 +138,8 @@ describe("a body", { skip: linux ? false : "memory is measured as Linux tells it
       const first = await settled();
       await all();
       const second = await settled();
-      assert.ok(second < first + 150 * MIB, `${(first / MIB).toFixed()} MiB, then ${(second / MIB).toFixed()}`);
-      assert.ok(second < 700 * MIB, `${(second / MIB).toFixed()} MiB`);
+      // The database's caches, and what may be there before garbage is taken out.
+      for (const bytes of [first, second]) assert.ok(bytes < 450 * MIB, `${(bytes / MIB).toFixed()} MiB`);
     });
   });
 
