@@ -43,6 +43,7 @@ export async function serveSinkDashboard({ port }: SinkDashboardOptions): Promis
     port,
     fetch: async (request) => (await app.promise)(request),
     maxConnections: 1_000,
+    requestTimeoutMs: 120_000,
     ownsProcess: true,
   });
   opened.defer(() => listener.closed(0));

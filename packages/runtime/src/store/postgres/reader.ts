@@ -175,21 +175,27 @@ export class Reader {
           ORDER BY status_at DESC, turn DESC LIMIT ${limit})`,
       )
       .join(" UNION ALL ");
+    // What stands before a turn on its page decides whether it is still part of it.
     const rows = await this.#query({
       text: `
         SELECT counted.total, found.* FROM (${total}) counted LEFT JOIN LATERAL (
-          SELECT ${turnColumns} FROM
-            (SELECT * FROM (${merged}) merged ORDER BY status_at DESC, turn DESC LIMIT ${limit}) listed
-            JOIN turns t ON t.context = listed.context AND t.turn = listed.turn
-            JOIN contexts c ON c.context = t.context JOIN scopes s ON s.scope = c.scope JOIN subjects u ON u.subject = c.subject
+          SELECT * FROM (
+            SELECT ${turnColumns}, count(*) OVER () AS listed, coalesce(
+              sum(octet_length(t.message) + octet_length(t.view)) OVER (
+                ORDER BY t.status_at DESC, t.turn DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
+            FROM
+              (SELECT * FROM (${merged}) merged ORDER BY status_at DESC, turn DESC LIMIT ${limit}) listed
+              JOIN turns t ON t.context = listed.context AND t.turn = listed.turn
+              JOIN contexts c ON c.context = t.context JOIN scopes s ON s.scope = c.scope JOIN subjects u ON u.subject = c.subject
+          ) sized WHERE before < ${value(query.size ?? Number.MAX_SAFE_INTEGER)}::bigint
         ) found ON true
         ORDER BY found.status_at DESC, found.turn DESC`,
       values,
     });
-    const found = rows.filter((row) => row["turn"] !== null);
+    const turns = rows.filter((row) => row["turn"] !== null).slice(0, query.limit);
     return {
-      turns: found.slice(0, query.limit).map(turnOf),
-      more: found.length > query.limit,
+      turns: turns.map(turnOf),
+      more: Number(rows[0]!["listed"] ?? 0) > turns.length,
       total: Number(rows[0]!["total"]),
     };
   }
