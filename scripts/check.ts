@@ -22,6 +22,7 @@ const CHECKS = new Map<string, readonly string[]>([
   ["rooms", ["scripts/rooms.ts"]],
   ["conformance", ["test/conformance/main.ts", "--check"]],
   ["exports", ["scripts/exports.ts", "--check"]],
+  ["licences", ["scripts/licences.ts", "--check"]],
   ["format", ["node_modules/oxfmt/bin/oxfmt", "--check"]],
 ]);
 

@@ -94,6 +94,7 @@ export class Served implements AsyncDisposable {
     const open = async (wire: Wire, text: string): Promise<{ task: string; interaction: string }> => {
       const headers = { "a2a-extensions": URI };
       const { id } = await wire.send("target", text);
+      await wire.until("target", id, text === "ask" ? "TASK_STATE_INPUT_REQUIRED" : "TASK_STATE_AUTH_REQUIRED");
       const { status } = await wire.result<Task>("target", "GetTask", { id }, { headers });
       const { interactionId } = status.message!.metadata![URI] as OpenInteraction;
       return { task: id, interaction: interactionId };

@@ -9,6 +9,9 @@ export interface SinkRecord extends ProgressEvent {
   readonly session_id: string;
 }
 
+/** Of years with four digits, which is what an event's time has. */
+const FIRST_MOMENT = Date.parse("0000-01-01T00:00:00.000Z");
+const LAST_MOMENT = Date.parse("9999-12-31T23:59:59.999Z");
 /** An agent's name is cut to so many characters. */
 const AGENT_LENGTH = 128;
 
@@ -35,6 +38,7 @@ export function parseRecord(line: string): SinkRecord | undefined {
   try {
     const value = JSON.parse(bare(line)) as { readonly timestamp?: unknown; readonly agent?: string };
     const at = typeof value.timestamp === "string" ? Date.parse(value.timestamp) : Number.NaN;
+    if (!(at >= FIRST_MOMENT && at <= LAST_MOMENT)) return undefined;
     return sinkRecord(normalizeReport(value, at), value.agent);
   } catch {
     return undefined;

@@ -87,6 +87,16 @@ describe("Reading the sink", () => {
     assert.equal(bad, 1);
   });
 
+  it("lets no time through that an event cannot have, though it is one to Date", () => {
+    const { path, reader } = newSink();
+    for (const timestamp of ["010000Z", "+275760-09-13T00:00:00.000Z", "-000001-12-31T23:59:59.999Z", "yesterday"]) {
+      appendFileSync(path, line({ timestamp }));
+    }
+    appendFileSync(path, line({ timestamp: "9999-12-31T23:59:59.999Z" }));
+    const { records, bad } = reader.read();
+    assert.deepEqual([records.map(({ timestamp }) => timestamp), bad], [["9999-12-31T23:59:59.999Z"], 4]);
+  });
+
   // keeps: progress-sink-readers
   it("passes over midnight, and still reads what comes late for the day before", () => {
     const { folder, path, reader } = newSink();

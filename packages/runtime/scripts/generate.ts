@@ -1,11 +1,13 @@
-/** Makes `docs/reference/settings.md` out of the table of settings. See `scripts/generate.ts` at the root. */
+/** Makes the pages of `docs/reference/`: the settings out of their table, errors and limits out of the code. See `scripts/generate.ts` at the root. */
 import { join } from "node:path";
 
 import type { Setting } from "../src/node/setting.ts";
 import { CONFIG_FILE, flagOf, SETTING_NAMES, SETTINGS, variableOf } from "../src/node/settings.ts";
 import type { SettingName } from "../src/node/settings.ts";
+import { errorsPage } from "./reference/errors.ts";
+import { limitsPage } from "./reference/limits.ts";
 
-const PAGE = join(import.meta.dirname, "../../../docs/reference/settings.md");
+const REFERENCE = join(import.meta.dirname, "../../../docs/reference");
 
 const HEAD = `<!-- Made by packages/runtime/scripts/generate.ts from packages/runtime/src/node/settings.ts. Do not edit. -->
 
@@ -27,7 +29,11 @@ allowed. \`startRuntime()\` takes the same names as options, and reads neither t
 
 /** What the generated files should hold: absolute path to content. */
 export async function generate(): Promise<ReadonlyMap<string, string>> {
-  return new Map([[PAGE, [HEAD, ...SETTING_NAMES.map(section)].join("\n")]]);
+  return new Map([
+    [join(REFERENCE, "settings.md"), [HEAD, ...SETTING_NAMES.map(section)].join("\n")],
+    [join(REFERENCE, "errors.md"), errorsPage()],
+    [join(REFERENCE, "limits.md"), limitsPage()],
+  ]);
 }
 
 function section(name: SettingName): string {

@@ -75,12 +75,14 @@ export const SECURITY = [
     "every-operation": must("Every operation checks what the caller may do.", { tck: ["AUTH-SCOPE-001"] }),
     scoped: must("Answers hold what is the caller's, whether it filters or not.", { tck: ["AUTH-SCOPE-002"] }),
     "before-anything": must("This is checked before anything could leak that something exists."),
-    documented: should("How is documented.", { how: "[Profile v2](profile/v2.md#contexts-and-turns)." }),
+    documented: should("How is documented.", {
+      how: "[Profile v2](profile/v2.md#contexts-and-turns), [SECURITY.md](../../SECURITY.md).",
+    }),
   }),
 
   section(A2A, ["13.4", "Security practice"], {
     limits: should("The size of messages and files, and how complex a request is, have limits.", {
-      how: "[Settings](../reference/settings.md).",
+      how: "[Limits](../reference/limits.md).",
     }),
     "media-types": should("Media types that are not expected are refused."),
     secrets: must("Keys and credentials are treated as secrets.", {

@@ -15,8 +15,18 @@ import { Hono } from "hono";
 import type { Authenticate } from "../access/api-keys.ts";
 import type { Credentials, Sessions, SignInLinks } from "../access/sessions.ts";
 import { refuse } from "./answer.ts";
+import { Buckets } from "./buckets.ts";
 import { readJson } from "./json-body.ts";
-import { badSignIn, foreignPage, keyRefused, linkRefused, noDashboard, noSuchPath, signedOut } from "./refusals.ts";
+import {
+  badSignIn,
+  foreignPage,
+  keyRefused,
+  linkRefused,
+  noDashboard,
+  noSuchPath,
+  signedOut,
+  tooManySignIns,
+} from "./refusals.ts";
 import { principalOf } from "./session.ts";
 import type { SessionCookie } from "./session.ts";
 
@@ -76,11 +86,16 @@ const HEADERS = {
   "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 } as const;
 
+/** Of one person: so many at once, and one more a minute. Each is a row that is kept for a month. */
+const SIGN_INS = 60;
+const SIGN_INS_PER_SECOND = 1 / 60;
 /** A key or a token, and little around it. */
 const SIGN_IN_BYTES = 16 * 1024;
 
 export function createDashboardRoutes(options: DashboardRoutesOptions): Hono {
   const { files, sessions, links, cookie, facts, authenticate } = options;
+
+  const signIns = new Buckets(SIGN_INS, SIGN_INS_PER_SECOND);
 
   const page = async (path: string): Promise<Response> => {
     const built = await files();
@@ -148,6 +163,8 @@ export function createDashboardRoutes(options: DashboardRoutesOptions): Hono {
         const credentials = { ...had?.credentials, ...added };
         const person = await personOf(credentials, request.url);
         if (person === undefined) return refuse(keyRefused);
+        const seconds = signIns.take(JSON.stringify(person));
+        if (seconds > 0) return refuse(tooManySignIns(seconds));
         // Always a new token: one that somebody planted before is worth nothing afterwards.
         const { token, expiresAt } = await sessions.begin(credentials);
         if (before !== undefined) await sessions.end(before);

@@ -3,6 +3,7 @@
  * nothing further. Counted in this process, and in memory: for who is asking now, not for who has ever asked.
  */
 import { refused } from "./answer.ts";
+import { Buckets } from "./buckets.ts";
 import { bodiesFull, tooManyRequests, tooManyWaits } from "./refusals.ts";
 import { Sluice } from "./sluice.ts";
 
@@ -48,39 +49,22 @@ const BODIES = 16;
 /** Bodies from this size on are dealt with a few at a time, in bytes. */
 const LARGE = 256 * 1024;
 const LARGE_AT_ONCE = 16 * 1024 * 1024;
-/** Subjects whose requests are counted; of so many, those who could send as many as ever are forgotten. */
-const REMEMBERED = 10_000;
 
-interface Bucket {
-  left: number;
-  /** When that was so: monotonic milliseconds. */
-  at: number;
-}
-
-/** @param now Monotonic milliseconds. */
-export function createLimits(settings: LimitSettings, now: () => number = () => performance.now()): Limits {
+/** @param now See {@link Buckets}. */
+export function createLimits(settings: LimitSettings, now?: () => number): Limits {
   const { subjectRequestsPerSecond: rate, subjectOpenWaits: most } = settings;
-  const buckets = new Map<string, Bucket>();
+  const requests = new Buckets(rate, rate, now);
   const waits = new Map<string, number>();
   const bodies = new Map<string, { coming: number; bytes: number }>();
   let open = 0;
   let free = BODIES * settings.bodyBytes;
   const sluice = new Sluice(LARGE_AT_ONCE);
 
-  const filled = ({ left, at }: Bucket, moment: number) => Math.min(rate, left + ((moment - at) * rate) / 1000);
-
   return {
     request(subject) {
       if (rate === 0) return;
-      const moment = now();
-      const bucket = buckets.get(subject) ?? { left: rate, at: moment };
-      bucket.left = filled(bucket, moment);
-      bucket.at = moment;
-      if (bucket.left < 1) throw refused(tooManyRequests(rate, Math.ceil((1 - bucket.left) / rate)));
-      bucket.left--;
-      buckets.set(subject, bucket);
-      if (buckets.size <= REMEMBERED) return;
-      for (const [other, its] of buckets) if (filled(its, moment) === rate) buckets.delete(other);
+      const seconds = requests.take(subject);
+      if (seconds > 0) throw refused(tooManyRequests(rate, seconds));
     },
 
     wait(subject) {

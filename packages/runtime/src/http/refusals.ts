@@ -155,6 +155,14 @@ export const tooManyRequests = (limit: number, seconds: number): Refusal => ({
   headers: { "Retry-After": String(Math.max(1, seconds)) },
 });
 
+/** @param seconds After which there is one more. */
+export const tooManySignIns = (seconds: number): Refusal => ({
+  status: 429,
+  code: "limit.signIns",
+  message: "This key has been signed in with too often. Sign in later, or stay signed in.",
+  headers: { "Retry-After": String(seconds) },
+});
+
 /** Nothing was taken: the same message can be sent again. */
 export const tooManyWaits = (limit: number): Refusal => ({
   status: 429,

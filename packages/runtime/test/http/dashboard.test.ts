@@ -135,6 +135,16 @@ describe("signing in", () => {
     assert.deepEqual(await codeOf(await ask("/dashboard/session")), [401, "session.none"]);
   });
 
+  it("is not done without end with one key: each session is kept for a month", async () => {
+    const { key: eves } = await issueApiKey(served.core.store.keys, { role: "subject", subject: "eve" });
+    const answers: Response[] = [];
+    for (let more = 0; more < 61; more++) answers.push(await signIn({ key: eves }));
+    assert.deepEqual([...new Set(answers.slice(0, 60).map(({ status }) => status))], [200]);
+    assert.ok(Number(answers[60]!.headers.get("retry-after")) > 0);
+    assert.deepEqual(await codeOf(answers[60]!), [429, "limit.signIns"]);
+    assert.equal((await signIn({ key })).status, 200, "others sign in");
+  });
+
   it("takes a link once", async () => {
     const link = links.make({ subject: key, operator });
     const response = await signIn({ link });
