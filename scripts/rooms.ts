@@ -166,11 +166,11 @@ export const ROOMS: readonly Room[] = [
     sql: true,
     development: true,
   },
-  // What takes long puts a package's own tests through more of the same.
+  // What takes long puts a package's own tests through more of the same, and its load is the benchmarks'.
   {
     name: "soaks",
     at: ["test/soak"],
-    imports: ["*", "tests", "package tests"],
+    imports: ["*", "tests", "package tests", "benchmarks"],
     environment: true,
     loads: true,
     sql: true,
