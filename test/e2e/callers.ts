@@ -16,14 +16,20 @@ export function makeAgent(id: string, run: AgentDefinition["run"]): Agent {
   return defineAgent({ id, name: `The ${id}`, description: "For a test.", version: "1.0.0", skills, run });
 }
 
-/** Serves in a home of its own, which goes with it. */
-export async function serve(options: Partial<RuntimeOptions> & Pick<RuntimeOptions, "agents">) {
+type ServeOptions = Partial<RuntimeOptions> & Pick<RuntimeOptions, "agents">;
+
+/** Serves in a home of its own, which goes with it; or on many nodes, which the test cannot tell from one: see {@link serveMany}. */
+export async function serve(options: ServeOptions) {
   await using resources = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), "nylorun-e2e-"));
   resources.defer(() => rmSync(folder, { recursive: true }));
-  const runtime = resources.use(
-    await startRuntime({ home: join(folder, "home"), port: 0, logLevel: "silent", stopGraceMs: 0, ...options }),
-  );
+  const database = process.env["E2E_DATABASE_URL"];
+  const runtime =
+    database === undefined
+      ? resources.use(
+          await startRuntime({ home: join(folder, "home"), port: 0, logLevel: "silent", stopGraceMs: 0, ...options }),
+        )
+      : await serveMany({ resources, folder, database, options });
   const stack = resources.move();
   return {
     runtime,
@@ -31,6 +37,33 @@ export async function serve(options: Partial<RuntimeOptions> & Pick<RuntimeOptio
     as: async (subject: string) => new Caller(runtime, await runtime.addKey({ role: "subject", subject })),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
+}
+
+/** What test/cluster sets the database for: three nodes on it, behind a plain round-robin proxy. */
+async function serveMany(parts: {
+  readonly resources: AsyncDisposableStack;
+  readonly folder: string;
+  readonly database: string;
+  readonly options: ServeOptions;
+}): Promise<Pick<Runtime, "url" | "addKey">> {
+  const { resources, folder, database, options } = parts;
+  const { startRoundRobin } = await import("../postgres/round-robin.ts");
+  const proxy = resources.use(await startRoundRobin());
+  const shared = {
+    port: 0,
+    logLevel: "silent",
+    stopGraceMs: 0,
+    databaseUrl: database,
+    databaseSchema: `e2e_${randomUUID().replaceAll("-", "")}`,
+    databaseConnections: 5,
+    publicUrl: proxy.url,
+    ...options,
+  } as const;
+  const nodes: Runtime[] = [];
+  for (const name of ["one", "two", "three"])
+    nodes.push(resources.use(await startRuntime({ ...shared, home: join(folder, name) })));
+  proxy.targets = nodes.map(({ url }) => url);
+  return { url: proxy.url, addKey: (holder) => nodes[0]!.addKey(holder) };
 }
 
 export interface Options {

@@ -1,9 +1,6 @@
 /** The endpoint as the official SDK's client sees it: card, transport, types and errors are all the SDK's. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -25,8 +22,8 @@ import {
 } from "@a2a-js/sdk/errors";
 import { defineAgent, reply } from "@nylorun/agents";
 import type { AgentDefinition } from "@nylorun/agents";
-import { startRuntime } from "@nylorun/runtime";
-import type { Runtime } from "@nylorun/runtime";
+
+import { serve } from "./callers.ts";
 
 const PROGRESS = "https://docs.nylorun.com/a2a/progress/v1";
 
@@ -58,18 +55,16 @@ const agents = [
   define("chat", (turn) => reply(`Hello, ${turn.text}.`)),
 ];
 
-const home = mkdtempSync(join(tmpdir(), "nylorun-official-"));
-let runtime: Runtime;
+let served: Awaited<ReturnType<typeof serve>>;
+let runtime: (typeof served)["runtime"];
 let key: string;
 
 before(async () => {
-  runtime = await startRuntime({ agents, home: join(home, "home"), port: 0, logLevel: "warn" });
+  served = await serve({ agents, logLevel: "warn" });
+  ({ runtime } = served);
   key = await runtime.addKey({ role: "subject", subject: "ada" });
 });
-after(async () => {
-  await runtime.stop();
-  rmSync(home, { recursive: true });
-});
+after(() => served[Symbol.asyncDispose]());
 
 /** A client as a program makes one: from the agent's address alone. */
 async function connect(agent: string): Promise<Client> {

@@ -110,8 +110,10 @@ describe("a turn", async () => {
     const sent: Promise<Task>[] = [];
     for (const text of texts) {
       sent.push(ada.send("slow", text, { message: { contextId: "line" } }));
-      // One request after another, each answered when its turn is done.
-      await delay(5);
+      // One request after another, each answered when its turn is done. In line is what is stored.
+      const deadline = performance.now() + 10_000;
+      while ((await ada.list("slow", { contextId: "line" })).totalSize < sent.length)
+        assert.ok(performance.now() < deadline, "it was not taken");
     }
     const beside = await Promise.all(Array.from({ length: 4 }, (_, index) => ada.send("slow", `beside ${index}`)));
     const tasks = await Promise.all(sent);

@@ -43,6 +43,7 @@ import {
   noSuchPath,
   stopping,
   storeDown,
+  storeRefusal,
   unauthenticated,
   wrongHost,
   wrongMethod,
@@ -171,6 +172,8 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
     .notFound((c) => others.fetch(c.req.raw))
     .onError((error, c) => {
       if (error instanceof Refused) return refuse(error.refusal);
+      const refusal = storeRefusal(error);
+      if (refusal !== undefined) return refuse(refusal);
       return refuse(internal(logFailure(log, error, { headers: c.req.raw.headers, fields: { path: c.req.path } })));
     });
 

@@ -1,6 +1,7 @@
 /** Every answer that is an HTTP error, and none of JSON-RPC's: what came, what was expected, what to do. */
 import type { ReportError } from "@nylorun/protocol";
 
+import { StoreError } from "../store/errors.ts";
 import type { Refusal } from "./answer.ts";
 
 export const unauthenticated: Refusal = {
@@ -221,10 +222,12 @@ export const stopping: Refusal = {
   message: "The Runtime is stopping.",
 };
 
+/** What was asked may have been done: the same message can be sent again all the same. */
 export const storeDown: Refusal = {
   status: 503,
   code: "store.down",
-  message: "The store does not answer.",
+  message: "The store does not answer. Send this again later.",
+  headers: { "Retry-After": "5" },
 };
 
 /** Something went wrong in here. The caller learns that, and under which id the log tells more (I10). */
@@ -234,3 +237,10 @@ export const internal = (traceId: string): Refusal => ({
   message: "Internal error",
   details: { traceId },
 });
+
+/** What the store cannot do now, and why; undefined: something else is wrong. */
+export function storeRefusal(error: unknown): Refusal | undefined {
+  if (!(error instanceof StoreError)) return undefined;
+  if (error.code === "store.full") return storeFull;
+  return error.code === "store.unavailable" ? storeDown : undefined;
+}

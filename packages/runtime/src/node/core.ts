@@ -12,9 +12,7 @@ import type { Operations } from "../http/operations.ts";
 import { createWebhookKeys } from "../push/keys.ts";
 import type { WebhookKeys } from "../push/keys.ts";
 import type { StoreError } from "../store/errors.ts";
-import { createLocalSignal } from "../store/local-signal.ts";
 import type { Signal } from "../store/signal.ts";
-import { openSqliteStore } from "../store/sqlite/store.ts";
 import type { Store } from "../store/store.ts";
 import { createEngine } from "../turn/engine.ts";
 import type { Engine } from "../turn/engine.ts";
@@ -30,6 +28,7 @@ import { createOperations } from "./operations.ts";
 import { ProgressFeed } from "./progress.ts";
 import { misfit } from "./schema.ts";
 import type { Settings } from "./settings.ts";
+import { openStorage } from "./storage.ts";
 import { asyncContext } from "./unheard.ts";
 
 export interface CoreOptions {
@@ -68,12 +67,11 @@ const WRITE_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 /**
  * Opens the store while the agents load, then makes the engine.
  *
- * @throws StoreError `store.newer`, `store.broken`; what `agents` rejects with.
+ * @throws StoreError `store.newer`, `store.broken`, `store.unavailable`; what `agents` rejects with.
  */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { home, settings, agents: loading, log, sink, tracer = noTracer, onBroken } = options;
   await using opened = new AsyncDisposableStack();
-  const signal = opened.use(createLocalSignal());
   const metrics = new Metrics();
   const seconds = metrics.distribution(
     "nylorun_store_write_seconds",
@@ -81,20 +79,18 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     WRITE_SECONDS,
   );
   const disk = opened.use(await DiskRoom.watch({ folder: home.folder, least: settings.minFreeBytes, log }));
-  const opening = openSqliteStore({
-    file: home.database,
-    signal,
-    hasRoom: () => disk.isThere,
+  const opening = openStorage({
+    home,
+    settings,
+    disk,
+    log,
     onWrite: (ms) => seconds(ms / 1000),
-    onBroken(error) {
-      log.error({ error }, "The disk, or the database on it, failed. Look after the disk; a backup may be needed.");
-      onBroken?.(error);
-    },
+    onBroken,
   });
   // The store opens on another thread; should the agents not load meanwhile, it is closed all the same.
-  opened.defer(() => opening.then((store) => store[Symbol.asyncDispose]()).catch(() => undefined));
+  opened.defer(() => opening.then((storage) => storage[Symbol.asyncDispose]()).catch(() => undefined));
   const agents = await loading;
-  const store = await opening;
+  const { store, signal } = await opening;
   const taskIds = createTaskIds(await store.secret("task-id", () => randomBytes(TASK_ID_KEY_BYTES)));
   const ids = agents.map(({ id }) => id);
   const progress = opened.use(new ProgressFeed({ store, signal, taskIds, agents: ids, sink, log }));

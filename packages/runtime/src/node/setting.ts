@@ -288,6 +288,31 @@ export function secretsOf(text: string): readonly string[] | undefined {
   return secrets.every(isSecret) ? secrets : undefined;
 }
 
+/** The address of a PostgreSQL database; a password may be in it. */
+export function databaseUrl(options: About): Setting<string | undefined> {
+  const fromText = (text: string) => {
+    const url = URL.parse(text);
+    return url !== null && /^postgres(ql)?:$/.test(url.protocol) ? text : undefined;
+  };
+  const allowed = 'the address of a PostgreSQL database, such as "postgres://nylorun@db.example.com/nylorun"';
+  return {
+    ...textual(options, "url", allowed, fromText),
+    isSecret: true,
+    default: undefined,
+    defaultText: undefined,
+  };
+}
+
+/** The name of a schema in a database. */
+export function schemaName(options: About & { readonly default: string }): Setting<string> {
+  const fromText = (text: string) => (/^[a-z][a-z0-9_]{0,49}$/.test(text) ? text : undefined);
+  return {
+    ...textual(options, "name", '1-50 of a-z, 0-9 and "_", beginning with a letter', fromText),
+    default: options.default,
+    defaultText: options.default,
+  };
+}
+
 /** One of a few words. */
 export function oneOf<const Word extends string>(
   options: About & { readonly words: readonly Word[]; readonly default: NoInfer<Word> },

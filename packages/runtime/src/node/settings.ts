@@ -12,6 +12,7 @@ import { RuntimeError } from "./errors.ts";
 import {
   agentId,
   baseUrl,
+  databaseUrl,
   dialledHosts,
   folder,
   host,
@@ -22,6 +23,7 @@ import {
   oneOf,
   secretLine,
   origins,
+  schemaName,
   traceUrl,
   webhookSecrets,
   webUrl,
@@ -39,6 +41,19 @@ export const SETTINGS = {
   home: folder({
     doc: "The folder that keeps everything: the database, the lock, the local key. One process serves a home.",
     default: ".nylorun",
+  }),
+  databaseUrl: databaseUrl({
+    doc: "The PostgreSQL database that everything is kept in, for any number of processes; each has a home of its own beside it. Without one: a file in the home, for one process.",
+  }),
+  databaseSchema: schemaName({
+    doc: "The schema of that database that the tables are in. It is made if there is none.",
+    default: "nylorun",
+  }),
+  databaseConnections: whole({
+    doc: "How many connections to that database this process opens at most, besides one for signals. What runs holds none.",
+    min: 1,
+    max: 1000,
+    default: 10,
   }),
   host: host({
     doc: "The address to listen on. Beyond this machine only when you say so.",

@@ -55,6 +55,8 @@ export class EngineError extends Error {
 type Decision = Omit<Commit, "key" | "length"> | undefined;
 
 /** Turns that need an operator, looked at in one go. */
+/** How often a turn that somebody waits for is looked at without a signal, where others than this process may change it. */
+const lookAgainMs = 3000;
 const troubledLimit = 1000;
 
 export interface Engine extends AsyncDisposable {
@@ -201,14 +203,26 @@ export function createEngine(given: EngineOptions): Engine {
               }
             },
             (error: unknown) => {
+              reading = false;
+              // Whoever waits goes on waiting: the store may be there again before their time is up.
+              if (!last) return;
               over();
               reject(error);
             },
           );
         };
         const onTime = () => look(true);
+        // What tells of a change may be lost with the node that made it (I9).
+        let stopLooking: (() => void) | undefined;
+        const lookLater = () => {
+          stopLooking = timers.after(lookAgainMs, () => {
+            look(false);
+            lookLater();
+          });
+        };
         const over = () => {
           stopTimer();
+          stopLooking?.();
           unlisten();
           abort?.removeEventListener("abort", onTime);
         };
@@ -216,7 +230,9 @@ export function createEngine(given: EngineOptions): Engine {
         const stopTimer = timers.after(timeoutMs, onTime);
         abort?.addEventListener("abort", onTime, { once: true });
         // It may have changed between the reading of `turn` and the listening.
-        if (!store.readsAreCurrent) look(false);
+        if (store.readsAreCurrent) return;
+        look(false);
+        lookLater();
       });
     },
 

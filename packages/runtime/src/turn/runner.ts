@@ -111,6 +111,12 @@ export class Runner {
     return Math.max(0, this.#options.limits.maxRunningTurns - this.#runs.size - this.#reserved);
   }
 
+  /** Where others claim too, nobody says so: whoever looks within a lease's time knows when that ends, and is there then. */
+  get #longestNap(): number {
+    const { store, limits } = this.#options;
+    return store.readsAreCurrent ? longestNapMs : Math.min(longestNapMs, limits.leaseMs * 0.9);
+  }
+
   #claimSoon(): void {
     if (this.#state !== "started") return;
     if (this.#claiming) {
@@ -167,9 +173,7 @@ export class Runner {
         // Whose turn it would be has had its share. What comes to be due later is not kept waiting by them.
         this.#left = at !== undefined && at <= now;
         const next = this.#left ? (await store.nextDue(now)).at : at;
-        return this.#napFor(
-          Math.min(Math.max((next ?? now + longestNapMs) - now, 0), this.#left ? retryMs : longestNapMs),
-        );
+        return this.#napFor(Math.min(Math.max((next ?? Infinity) - now, 0), this.#left ? retryMs : this.#longestNap));
       }
     } catch (error) {
       log.error({ error }, "Due turns could not be claimed; trying again.");

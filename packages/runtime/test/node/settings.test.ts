@@ -48,6 +48,9 @@ describe("settings", () => {
     });
     assert.deepEqual(listed, [
       ["home", "--home", "NYLORUN_HOME", ".nylorun"],
+      ["databaseUrl", "-", "NYLORUN_DATABASE_URL", "-"],
+      ["databaseSchema", "--database-schema", "NYLORUN_DATABASE_SCHEMA", "nylorun"],
+      ["databaseConnections", "--database-connections", "NYLORUN_DATABASE_CONNECTIONS", "10"],
       ["host", "--host", "NYLORUN_HOST", "127.0.0.1"],
       ["port", "--port", "NYLORUN_PORT", "6956"],
       ["publicUrl", "--public-url", "NYLORUN_PUBLIC_URL", "-"],
@@ -259,7 +262,7 @@ describe("a config file", () => {
     const far = configFile({ colour: "red" });
     assert.match(
       refusal({ config: far }).message,
-      /"colour" in .* is no setting\. The settings are home, host, port, /,
+      /"colour" in .* is no setting\. The settings are home, databaseUrl, /,
     );
     const inherited = configFile('{"__proto__": {"port": 1}}');
     assert.match(refusal({ config: inherited }).message, /"__proto__" in .* is no setting/);
