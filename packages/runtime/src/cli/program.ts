@@ -23,6 +23,7 @@ import { addDoctorCommand } from "./doctor.ts";
 import { addEffectsCommand } from "./effects.ts";
 import { addHookCommand } from "./hook.ts";
 import { addKeysCommand } from "./keys.ts";
+import { addPushCommand } from "./push.ts";
 import { addReplayCheckCommand } from "./replay-check.ts";
 import { addReportCommand } from "./report.ts";
 import { addRunCommand } from "./run.ts";
@@ -70,6 +71,7 @@ function createProgram(announce: Announce | undefined): Command {
   addAnswerCommand(program);
   addKeysCommand(program);
   addTurnsCommand(program);
+  addPushCommand(program);
   addEffectsCommand(program);
   addReplayCheckCommand(program);
   addDeleteCommand(program);

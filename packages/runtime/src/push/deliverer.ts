@@ -16,7 +16,7 @@ import { retryAt } from "./retries.ts";
 import type { Signer } from "./signer.ts";
 
 export interface DelivererOptions {
-  readonly store: Store;
+  readonly store: Pick<Store, "push" | "now">;
   readonly signal: Signal;
   readonly timers: Timers;
   readonly dialler: Dialler;
@@ -112,14 +112,15 @@ export class Deliverer implements AsyncDisposable {
   async #claim(): Promise<void> {
     const { store, log } = this.#options;
     try {
+      // What comes to be due while this looks must not be passed over.
+      const since = store.now();
       const claims = this.#origins.claims();
       const found = await Promise.all(claims.map((claim) => store.push.claim({ ...claim, leaseMs: LEASE_MS })));
       for (const delivery of found.flat()) void this.#deliver(delivery);
       // Whoever ends makes room, and looks again.
       if (claims.some(({ limit }, place) => found[place]!.length === limit)) return this.#napFor(LONGEST_NAP);
-      const now = store.now();
-      const next = await store.push.nextDue(now);
-      this.#napFor(Math.min(Math.max((next ?? now + LONGEST_NAP) - store.now(), 0), LONGEST_NAP));
+      const next = await store.push.nextDue(since);
+      this.#napFor(Math.min(Math.max((next ?? since + LONGEST_NAP) - store.now(), 0), LONGEST_NAP));
     } catch (error) {
       log.error({ error }, "What is to be pushed could not be looked up; trying again.");
       this.#napFor(RETRY_MS);
