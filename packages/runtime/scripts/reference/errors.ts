@@ -117,7 +117,9 @@ export function errorsPage(): string {
 }
 
 function refused(): Refusal[] {
-  const all = Object.entries(refusals).map(([name, one]): Refusal => {
+  // That one chooses among the others.
+  const { storeRefusal: _, ...rest } = refusals;
+  const all = Object.entries(rest).map(([name, one]): Refusal => {
     if (typeof one !== "function") return one;
     const sample = SAMPLES[name];
     if (sample === undefined)
