@@ -6,6 +6,8 @@ import { openPostgresSignal } from "../../src/store/postgres/signal.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { storeContract } from "./contract.ts";
 import type { Open } from "./place.ts";
+import { lostAnswers } from "./postgres/answers.ts";
+import { schemaRules } from "./postgres/schema.ts";
 import { signalContract } from "./signal-contract.ts";
 
 let postgres: Postgres;
@@ -45,3 +47,10 @@ const openSignals = (nodes: number) =>
 
 signalContract("of PostgreSQL", openSignals, { nodes: 3 });
 storeContract("on PostgreSQL", open, { runs: 5, turns: 1000 });
+const database = () => ({
+  url: postgres.url,
+  schema: () => `own_${++schemas}`,
+  query: (text: string, values?: readonly unknown[]) => postgres.query(text, values),
+});
+lostAnswers(database);
+schemaRules(database);

@@ -167,6 +167,8 @@ class Unreachable extends Error {}
 
 /** What each new connection is told first. */
 async function prepare(client: PoolClient, schema: string): Promise<void> {
+  // While it is in use, the pool does not listen, and whoever uses it is told by what they asked.
+  client.on("error", () => undefined);
   await client.query(
     `SET search_path TO ${client.escapeIdentifier(schema)};
      SET statement_timeout TO ${STATEMENT_TIMEOUT}; SET lock_timeout TO ${LOCK_TIMEOUT};
