@@ -18,11 +18,11 @@ export interface Message {
 
 export class Client {
   readonly #url: string;
-  readonly #key: string;
+  readonly key: string;
 
   constructor(base: string, key: string, agent: string) {
     this.#url = `${base}/v1/a2a/agents/${agent}`;
-    this.#key = key;
+    this.key = key;
   }
 
   /** @throws Whenever no whole answer came: the caller cannot know then whether the message was taken. */
@@ -55,7 +55,7 @@ export class Client {
   async #call<Result>(method: string, params: unknown): Promise<Result> {
     const response = await fetch(this.#url, {
       method: "POST",
-      headers: { "content-type": "application/json", "a2a-version": "1.0", authorization: `Bearer ${this.#key}` },
+      headers: { "content-type": "application/json", "a2a-version": "1.0", authorization: `Bearer ${this.key}` },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
       signal: AbortSignal.timeout(30_000),
     });
