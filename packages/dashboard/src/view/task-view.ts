@@ -1,5 +1,5 @@
 /** One task: what it asks, how far it is, what came of it, what it took. */
-import type { TaskView as View } from "@nylorun/agents/a2a";
+import type { Interaction, TaskView as View } from "@nylorun/agents/a2a";
 import { html, nothing } from "lit";
 import type { TemplateResult } from "lit";
 import { keyed } from "lit/directives/keyed.js";
@@ -73,37 +73,41 @@ export class TaskPage extends LightElement {
   }
 
   protected override render(): TemplateResult {
-    const { view, task, error, isMissing } = this.#followed ?? {};
-    if (isMissing === true) {
-      return html`<h1 tabindex="-1">No such task</h1>
-        ${empty("It is not here", html`<p>It was erased, its time is over, or it is not yours. <a href=${to.history}>Your past tasks</a></p>`)}`;
-    }
-    if (view === undefined || task === undefined) {
-      return html`<h1 tabindex="-1" class="unseen">Task</h1>
-        ${error === undefined ? loading() : problem(error, () => this.#followed?.look())}`;
-    }
-    const title = firstWords(view.task?.history) ?? `Task ${this.taskId}`;
+    const { view, isMissing = false } = this.#followed ?? {};
+    const title = isMissing ? "No such task" : (firstWords(view?.task?.history) ?? `Task ${this.taskId}`);
+    // The heading stays the same element, as whoever came here has the focus on it.
     return html`<header class="view-head task-head">
         <div>
           <p class="crumbs"><a href=${to.agent(this.agent)}>${this.desk.nameOf(this.agent)}</a></p>
           <h1 tabindex="-1">${title}</h1>
-          <p class="view-sub">${chip(view)} ${since(Date.parse(view.since ?? ""))}</p>
+          <p class="view-sub">
+            ${view === undefined ? nothing : html`${chip(view)} ${since(Date.parse(view.since ?? ""))}`}
+          </p>
         </div>
-        ${view.ended ? nothing : this.#cancel()}
+        ${view === undefined || view.ended ? nothing : this.#cancel()}
       </header>
-      ${problem(this.failed)}
-      ${problem(error === undefined ? undefined : `What is below may be out of date. ${error}`, () => this.#followed?.look())}
+      ${isMissing ? this.#missing() : this.#body()}`;
+  }
+
+  #missing(): TemplateResult {
+    return empty(
+      "It is not here",
+      html`<p>It was erased, its time is over, or it is not yours. <a href=${to.history}>Your past tasks</a></p>`,
+    );
+  }
+
+  #body(): TemplateResult {
+    const { view, task, error } = this.#followed ?? {};
+    const again = (): void => this.#followed?.look();
+    if (view === undefined || task === undefined)
+      return html`${error === undefined ? loading() : problem(error, again)}`;
+    const asks = (interaction: Interaction): TemplateResult =>
+      html`<ask-form .task=${task} .interaction=${interaction} @answered=${again}></ask-form>`;
+    return html`${problem(this.failed)}
+      ${problem(error === undefined ? undefined : `What is below may be out of date. ${error}`, again)}
       <div class="columns">
         <div class="main-column">
-          ${
-            view.interaction === undefined
-              ? nothing
-              : html`<ask-form
-                  .task=${task}
-                  .interaction=${view.interaction}
-                  @answered=${() => this.#followed?.look()}
-                ></ask-form>`
-          }
+          ${view.interaction === undefined ? nothing : asks(view.interaction)}
           ${view.uncertain === undefined ? nothing : this.#uncertain(view.uncertain)} ${this.#outcome(view)}
           ${this.#progress(view)} ${this.#said(view)}
         </div>

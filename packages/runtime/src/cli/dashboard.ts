@@ -30,9 +30,11 @@ export function addDashboardCommand(program: Command): void {
       }
       const { serveSinkDashboard } = await import("../node/sink-dashboard.ts");
       await using dashboard = await serveSinkDashboard({ port });
+      // From before it is said how to end it.
+      const ended = Promise.race(["SIGINT", "SIGTERM", "SIGHUP"].map((signal) => once(process, signal)));
       process.stdout.write(
         `Every agent that reports on this machine (${dashboard.folder}).\nThis link signs you in, once:\n\n${dashboard.link}\n\nCtrl-C ends it.\n`,
       );
-      await Promise.race(["SIGINT", "SIGTERM", "SIGHUP"].map((signal) => once(process, signal)));
+      await ended;
     });
 }

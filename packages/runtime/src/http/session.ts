@@ -83,9 +83,12 @@ export function principalOf(bearer: string, authenticate: Authenticate, url: str
   return authenticate(new Request(url, { headers: { authorization: `Bearer ${bearer}` } }));
 }
 
-/** Who is signed in as both is an operator where only operators may, and where the page asks for everybody's (`as=operator`). */
+/**
+ * Who is signed in as both is an operator where only operators may, and where the page asks for everybody's (`as=operator`). Who is one
+ * of them alone is that everywhere, and is told what it may not do.
+ */
 function credentialFor(url: string, { subject, operator }: Credentials): string | undefined {
   const { pathname, searchParams } = new URL(url);
   const isOperators = /^\/(v1\/operator(\/|$)|metrics$)/.test(pathname) || searchParams.get("as") === "operator";
-  return isOperators ? operator : (subject ?? operator);
+  return isOperators ? (operator ?? subject) : (subject ?? operator);
 }

@@ -47,11 +47,11 @@ export async function serveSinkDashboard({ port }: SinkDashboardOptions): Promis
     ownsProcess: true,
   });
   opened.defer(() => listener.closed(0));
-  opened.defer(() => stopping.abort());
   // Yesterday's, too: what was begun before midnight.
   const reader = opened.use(new SinkReader({ folder, from: daysBefore(dayOf(Date.now()), 1) }));
   const following = followInto(hub, reader, stopping.signal);
   opened.defer(() => following);
+  opened.defer(() => stopping.abort());
   const { createSinkApp } = await import("../http/sink-app.ts");
   const { fetch } = createSinkApp({
     hub,

@@ -122,7 +122,7 @@ describe("signing in", () => {
     assert.ok(!cookie.includes(key));
     assert.equal((await ask("/dashboard/session", { cookie })).status, 200);
     assert.equal((await call(cookie, OURS)).status, 200);
-    assert.deepEqual(await codeOf(await ask("/v1/operator/effects", { cookie })), [401, "request.unauthenticated"]);
+    assert.deepEqual(await codeOf(await ask("/v1/operator/effects", { cookie })), [403, "request.noOperator"]);
   });
 
   it("refuses what opens nothing", async () => {
