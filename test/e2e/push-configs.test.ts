@@ -51,6 +51,7 @@ describe("push configs", async () => {
     assert.equal(((await response.json()) as AgentCard).capabilities.pushNotifications, true);
   });
 
+  // keeps: push-configs-ids
   it("are kept under ids of their own, and changed under their id (A29)", async () => {
     const { id: taskId } = await ada.send("asker", "ask");
     const first = await create(taskId);
@@ -81,6 +82,7 @@ describe("push configs", async () => {
     assert.equal(await ada.refusal("asker", LIST, { taskId, pageToken: "x" }), A2A_ERRORS.InvalidParams.code);
   });
 
+  // keeps: push-configs-redacted
   it("never show a token or credentials again (A30)", async () => {
     const { id: taskId } = await ada.send("asker", "ask");
     const secrets = { token: "t0ken", authentication: { scheme: "Bearer", credentials: "cr3dentials" } };
@@ -100,6 +102,7 @@ describe("push configs", async () => {
     );
   });
 
+  // keeps: push-configs-limit
   it("are 16 a task at most, also with messages, and one more changes nothing (A29)", async () => {
     const { id: taskId } = await ada.send("asker", "ask");
     const made = await Promise.all(Array.from({ length: 20 }, () => ada.call("asker", CREATE, { taskId, url })));
@@ -113,6 +116,7 @@ describe("push configs", async () => {
     assert.equal((await configsOf(ada, taskId)).configs?.length, 16);
   });
 
+  // keeps: push-configs-hosts, a2a-13.2-https
   it("lead to hosts that the operator has allowed, and nowhere else", async () => {
     const { id: taskId } = await ada.send("asker", "ask");
     await create(taskId, { url: "https://a.b.example.invalid:8443/x" });
@@ -142,6 +146,7 @@ describe("push configs", async () => {
     assert.equal((await ada.list("asker", { status: "TASK_STATE_COMPLETED" })).totalSize, 0, "nothing ran");
   });
 
+  // keeps: push-configs-clean
   it("hold nothing that would break a header or hide in a URL", async () => {
     const { id: taskId } = await ada.send("asker", "ask");
     for (const [field, config] of [
@@ -162,6 +167,7 @@ describe("push configs", async () => {
     assert.deepEqual(await configsOf(ada, taskId), { configs: [] });
   });
 
+  // keeps: push-configs-owner
   it("of others are not there, on any operation (I7, A24, A31)", async () => {
     const { id: taskId } = await ada.send("asker", "ask");
     const { id } = await create(taskId, { id: "adas" });
@@ -182,6 +188,7 @@ describe("push configs", async () => {
     assert.equal((await configsOf(ada, taskId)).configs?.length, 1);
   });
 
+  // keeps: push-configs-inline
   it("come with a message as with a call, whether its caller waits or not, and once however often it is sent", async () => {
     for (const more of [{}, { returnImmediately: true }]) {
       const message = messageOf("ask");
@@ -199,6 +206,7 @@ describe("without a push secret", async () => {
   const served = await serve({ agents: [agent], pushHosts: ["hooks.example.invalid"] });
   after(() => served[Symbol.asyncDispose]());
 
+  // keeps: push-configs-off
   it("there are no push configs, and a message that brings one does not run", async () => {
     const ada = await served.as("ada");
     const { id: taskId } = await ada.send("asker", "ask");

@@ -7,10 +7,12 @@ import * as fc from "fast-check";
 import type { Input, StartTarget } from "./target.ts";
 import { startA2a } from "./targets/a2a.ts";
 import { startConnection } from "./targets/connection.ts";
+import { startFileLink } from "./targets/file-link.ts";
 import { startMcp } from "./targets/mcp.ts";
 import { startOperator } from "./targets/operator.ts";
 import { startProgress } from "./targets/progress.ts";
 import { startSink } from "./targets/sink.ts";
+import { startWebhookAddress } from "./targets/webhook-address.ts";
 import { startWebhook } from "./targets/webhook.ts";
 
 export const TARGETS: ReadonlyMap<string, StartTarget> = new Map([
@@ -18,6 +20,8 @@ export const TARGETS: ReadonlyMap<string, StartTarget> = new Map([
   ["connection", startConnection],
   ["progress", startProgress],
   ["operator", startOperator],
+  ["webhook-address", startWebhookAddress],
+  ["file-link", startFileLink],
   ["mcp", startMcp],
   ["webhook", startWebhook],
   ["sink", startSink],

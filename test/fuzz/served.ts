@@ -1,6 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
 /** A Runtime to be fuzzed: tasks in several states to aim at, and whether anything was written since. */
-import { Agent as HttpAgent, request } from "node:http";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { Agent as HttpAgent, createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -41,6 +43,10 @@ const agent = makeAgent(
         throw new OutcomeUnknown("Lost.");
       });
     }
+    if (turn.text.startsWith("hang")) {
+      return new Promise<string>((resolve) => turn.signal.addEventListener("abort", () => resolve("")));
+    }
+    if (turn.text === "file") await turn.file("notes.txt", "0123456789");
     if (turn.text.startsWith("message")) return reply(turn.text);
     return { text: turn.text, parts: turn.parts.length };
   },
@@ -48,6 +54,8 @@ const agent = makeAgent(
 );
 
 const URI = EXTENSIONS.interactions;
+/** Where webhooks may be, beside the one that takes everything. */
+export const HOSTS = ["hooks.example.com", "*.example.org", "http://plain.example.com:8080"];
 /** In milliseconds: nothing here takes as long. */
 const PATIENCE = 10_000;
 
@@ -78,6 +86,18 @@ export class Served implements AsyncDisposable {
     const folder = mkdtempSync(join(tmpdir(), "nylorun-fuzz-"));
     resources.defer(() => rmSync(folder, { recursive: true }));
     const home = join(folder, "home");
+    // A webhook that takes everything at once, so that nothing is tried again while others are looked at.
+    const webhook = createServer((incoming, response) => {
+      incoming.resume();
+      response.writeHead(204).end();
+    });
+    webhook.listen(0, "127.0.0.1");
+    await once(webhook, "listening");
+    resources.defer(() => {
+      webhook.close();
+      webhook.closeAllConnections();
+    });
+    const hook = `http://127.0.0.1:${(webhook.address() as AddressInfo).port}`;
     const runtime = resources.use(
       await startRuntime({
         agents: [agent],
@@ -87,6 +107,8 @@ export class Served implements AsyncDisposable {
         stopGraceMs: 0,
         a2aWaitMs: 200,
         bodyBytes: 65_536,
+        pushSecret: [`whsec_${Buffer.alloc(32, 1).toString("base64")}`],
+        pushHosts: [hook, ...HOSTS],
       }),
     );
     const keyOf = (subject: string) => runtime.addKey({ role: "subject", subject });
@@ -100,6 +122,7 @@ export class Served implements AsyncDisposable {
       return { task: id, interaction: interactionId };
     };
     const [ask, approve, bobs] = [await open(ada, "ask"), await open(ada, "approve"), await open(bob, "approve")];
+    const running = await ada.send("target", "hang");
     const lost = await ada.send("target", "lose");
     const names = new Map([
       ["@ada", ada.key],
@@ -113,6 +136,8 @@ export class Served implements AsyncDisposable {
       ["@bobsapproval", bobs.interaction],
       ["@done", (await ada.send("target", "Hello", { message: { contextId: "talk" } })).id],
       ["@lost", lost.id],
+      ["@hook", hook],
+      ["@running", running.id],
     ]);
     const database = new DatabaseSync(join(home, "nylorun.db"), { readOnly: true });
     resources.defer(() => database.close());

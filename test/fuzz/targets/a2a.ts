@@ -45,7 +45,10 @@ const message = fc.record(
 );
 const hook = fc.record(
   {
-    url: fc.webUrl(),
+    url: fc.oneof(
+      fc.constantFrom("@hook/x", "@hook/x", "@hook/x?token=1", "http://127.0.0.1:1/", "https://[::ffff:10.0.0.1]/"),
+      fc.webUrl(),
+    ),
     id: fc.string(),
     token: fc.string(),
     authentication: fc.constant({ scheme: "Bearer", credentials: "x" }),

@@ -107,6 +107,7 @@ const SPELLINGS = [
 ];
 
 describe("a dialler", () => {
+  // keeps: a2a-13.2-ssrf
   it("refuses every spelling of an address that is not public, at the address dialled (A23)", async () => {
     await using server = await serve((_, response) => response.end());
     await using dial = anyPublic({ connectMs: 2_000 });
@@ -180,6 +181,7 @@ describe("a dialler", () => {
     );
   });
 
+  // keeps: push-configs-hosts
   it("asks no name server about a host that is not in the list", async () => {
     await using names = await serveNames({ "own.test": [["127.0.0.1"]], "secret.test": [["127.0.0.1"]] });
     await using dial = dialler(["http://own.test:*"], names);
@@ -188,6 +190,7 @@ describe("a dialler", () => {
     assert.deepEqual(names.asked, []);
   });
 
+  // keeps: a2a-13.2-ssrf
   it("gives back a redirect as it is, and checks each hop when it is to follow (A23)", async () => {
     await using inner = await serve((_, response) => response.end("secret"));
     await using server = await serve((request, response) => {
