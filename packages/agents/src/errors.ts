@@ -25,7 +25,7 @@ export type AgentErrorCode =
   | "say.invalid"
   /** `refuse` got no reason, or `reply` nothing to say. */
   | "answer.invalid"
-  /** `turn.effect`, a wait, `usage` or `patch` was called with something it does not take. */
+  /** `turn.effect`, a wait, `call`, `usage` or `patch` was called with something it does not take. */
   | "call.invalid"
   /** `turn.file` or `turn.folder` got a path, a media type or a content that it does not take. */
   | "file.invalid"
@@ -33,6 +33,10 @@ export type AgentErrorCode =
   | "turn.unjournaled"
   /** A call of `turn` was made inside an effect's function. */
   | "turn.nested"
+  /** `turn.call` was given an id that no agent served here has. */
+  | "call.noSuchAgent"
+  /** Agents have called each other too often in a row. */
+  | "call.tooDeep"
   /** The turn asked for more than 10,000 things, or what came back is more than 64 MiB. */
   | "turn.tooLarge";
 
@@ -77,4 +81,52 @@ export class WaitExpired extends Error {
 /** Thrown by everything of `turn` once the caller has cancelled the task. */
 export class Cancelled extends Error {
   override readonly name = "Cancelled";
+}
+
+/** Why another agent's task did not come to an output. */
+export type CallErrorCode =
+  /** The task failed. */
+  | "callee.failed"
+  /** The agent does not do this. */
+  | "callee.rejected"
+  /** Somebody else ended the task. */
+  | "callee.canceled"
+  /** The agent asked for an authorization, and the caller declined. */
+  | "callee.declined"
+  /** `timeoutMs` has passed. The task was cancelled, if the agent could be told. */
+  | "callee.timeout"
+  /** The agent does not know the task any more. */
+  | "callee.lost"
+  /** The agent does not take the message: there is none, it wants other credentials, or other content. */
+  | "callee.refused"
+  /** The agent did not answer, ten times. */
+  | "callee.unreachable"
+  /** What it answered is more than 1 MiB, or not A2A. */
+  | "callee.unreadable";
+
+/**
+ * Thrown by `turn.call`, the same on every replay. Its message is for operators, and so is what the agent said (`text`): that comes from
+ * elsewhere, and your caller is told only what you tell it.
+ */
+export class CallError extends Error {
+  override readonly name = "CallError";
+  readonly code: CallErrorCode;
+  /** The agent's id or address, as it was called. */
+  readonly agent: string;
+  /** The task there; undefined when there is none. */
+  readonly taskId: string | undefined;
+  /** The words that the agent ended the task with. */
+  readonly text: string | undefined;
+
+  constructor(
+    code: CallErrorCode,
+    message: string,
+    about: { readonly agent: string; readonly taskId?: string | undefined; readonly text?: string | undefined },
+  ) {
+    super(message);
+    this.code = code;
+    this.agent = about.agent;
+    this.taskId = about.taskId;
+    this.text = about.text;
+  }
 }

@@ -3,10 +3,12 @@ export { defineAgent, isAgent } from "./agent.ts";
 export type { Agent, AgentDefinition, Output, Skill } from "./agent.ts";
 export { isRefusal, isReply, Refusal, refuse, reply } from "./answer.ts";
 export type { Reply } from "./answer.ts";
-export { AgentError, Cancelled, EffectError, OutcomeUnknown, WaitExpired } from "./errors.ts";
-export type { AgentErrorCode } from "./errors.ts";
+export { AgentError, CallError, Cancelled, EffectError, OutcomeUnknown, WaitExpired } from "./errors.ts";
+export type { AgentErrorCode, CallErrorCode } from "./errors.ts";
 export type { Jsonified } from "./jsonified.ts";
 export type {
+  AgentAnswer,
+  AgentCallOptions,
   Approval,
   CallOptions,
   Connection,
@@ -28,4 +30,5 @@ export type {
   Usage,
   WaitOptions,
 } from "./turn.ts";
-export type { Part, PlanStep, PlanStepState, TaskState } from "@nylorun/protocol";
+export type { Auth, AuthValue } from "./auth.ts";
+export type { Artifact, Part, PlanStep, PlanStepState, TaskState } from "@nylorun/protocol";

@@ -1,5 +1,6 @@
-import type { Part, PlanStep, TaskState } from "@nylorun/protocol";
+import type { Artifact, Part, PlanStep, TaskState } from "@nylorun/protocol";
 
+import type { Auth } from "./auth.ts";
 import type { Jsonified } from "./jsonified.ts";
 
 /** One message and the work it starts: what an agent's `run` is given. On the wire it is one A2A Task. */
@@ -164,6 +165,27 @@ export interface Turn {
    * @throws WaitExpired, Cancelled, AgentError as for {@link effect}. What `verify` throws goes to the log, and counts as not yet.
    */
   connect(connection: Connection): Promise<boolean>;
+
+  /**
+   * Gives another agent a message, and waits for what comes of it, for days if need be: by its id when it is served here, else by its
+   * address. It is sent once, whatever happens to this process; meanwhile the turn is parked, as in a sleep. What the other
+   * agent asks, your caller is asked, as if you had: its answer is passed on. Nothing else of it reaches your caller.
+   *
+   * An agent that is served here acts for the same subject; its task is listed nowhere. When your turn ends first, however that is, the task
+   * is cancelled, as far as that can be done.
+   *
+   * ```ts
+   * const { output } = await turn.call("refunds", "Refund order 1001");
+   * const { artifacts } = await turn.call("https://example.com/agents/painter", "A cat", { auth: () => process.env.PAINTER_KEY });
+   * ```
+   *
+   * @param agent An agent's id, or its address: http or https. Do not take an address from a message: whoever wrote it would choose what this
+   *   Runtime calls.
+   * @param message A text, or parts (A2A 1.0, section 4.1.6); 1 MiB as JSON at most.
+   * @returns What it answered, once its task is completed; 1 MiB at most.
+   * @throws CallError when it did not come to that; Cancelled; what `signal` was aborted with; AgentError as for {@link effect}.
+   */
+  call(agent: string, message: string | readonly Part[], options?: AgentCallOptions): Promise<AgentAnswer>;
 
   /**
    * Waits for some time, or until a moment. Costs no memory, survives restarts.
@@ -338,6 +360,35 @@ export interface Connection extends Interaction {
   readonly verify: (effect: Pick<Effect, "signal">) => boolean | Promise<boolean>;
   /** How often to look without being told. Milliseconds, 1,000 or more; default 60,000. */
   readonly pollMs?: number;
+}
+
+export interface AgentCallOptions extends CallOptions {
+  /** The conversation with that agent to go on with: an earlier answer's `contextId`. Default: a new one. */
+  readonly contextId?: string;
+  /**
+   * What calls prove themselves with, at an address: a token, headers, or a function that gives either. Never recorded: it is asked for
+   * each time. Default: nothing.
+   */
+  readonly auth?: Auth;
+  /** Aborting it cancels the other agent's task, and the call throws what it was aborted with. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds, 1 or more, after which the call throws `callee.timeout`. Default: never. */
+  readonly timeoutMs?: number;
+}
+
+/** What another agent answered. */
+export interface AgentAnswer {
+  /** The task there; undefined when the agent answered with a message alone. */
+  readonly taskId: string | undefined;
+  /** The conversation, to go on with. */
+  readonly contextId: string | undefined;
+  /**
+   * What came out of it: a text, or another JSON value. Of the artifact `output`, else the last one with text or data, else the
+   * agent's closing message. Undefined when there is none of these.
+   */
+  readonly output: unknown;
+  /** Everything that came out of it. Links to files expire: fetch them in an effect, right away. */
+  readonly artifacts: readonly Artifact[];
 }
 
 /** What was used since the last report: it is added up. */

@@ -32,6 +32,7 @@ export { activate, EXTENSION_URIS, EXTENSIONS, joinMetadata, readExtensions, spl
 export type { Activation, ExtensionData, ExtensionUri, SplitMetadata } from "./a2a/extensions.ts";
 export { matchesMode, mediaTypeOf } from "./a2a/media.ts";
 export { pathProblem } from "./a2a/paths.ts";
+export { outputOf, replyOf, textOf, valueOf } from "./a2a/output.ts";
 export { MAX_DEPTH } from "./a2a/protojson.ts";
 export { isA2aMethod, MAX_PARTS, parseParams } from "./a2a/requests.ts";
 export { isInterrupted, isTerminal, TASK_STATES, taskStateOf } from "./a2a/states.ts";

@@ -3,12 +3,12 @@ import type { TransportFactory } from "@a2a-js/sdk/client";
 import { EXTENSION_URIS } from "@nylorun/protocol";
 import type { AgentCard, ListTasksRequest, Part, TaskState } from "@nylorun/protocol";
 
+import type { Auth } from "../auth.ts";
 import { CardSource } from "./card.ts";
 import { Connection, samePage } from "./connection.ts";
 import { createConversation } from "./conversation.ts";
 import type { Conversation } from "./conversation.ts";
 import { credentialsOf } from "./credentials.ts";
-import type { Auth } from "./credentials.ts";
 import { invalidCall } from "./errors.ts";
 import { createExchange, networkError } from "./exchange.ts";
 import { pushConfigOf } from "./push-configs.ts";

@@ -1,14 +1,6 @@
 /** What a request proves itself with. */
+import type { Auth, AuthValue } from "../auth.ts";
 import { invalidCall } from "./errors.ts";
-
-/**
- * A bearer token; headers, for an agent that wants another scheme (`{"X-API-Key": …}`); or a function that gives either, called
- * for each request, and once more after a 401.
- */
-export type Auth = string | Readonly<Record<string, string>> | (() => AuthValue | Promise<AuthValue>);
-
-/** undefined: the request goes without. */
-export type AuthValue = string | Readonly<Record<string, string>> | undefined;
 
 export interface Credentials {
   /** Whether asking again may give others. */

@@ -2,7 +2,7 @@
 export { createA2aClient } from "./client.ts";
 export type { A2aClient, A2aClientOptions, A2aTransportFactory, SendOptions, TasksOptions } from "./client.ts";
 export type { Conversation } from "./conversation.ts";
-export type { Auth, AuthValue } from "./credentials.ts";
+export type { Auth, AuthValue } from "../auth.ts";
 export { A2aClientError } from "./errors.ts";
 export type { A2aClientErrorCode, A2aClientErrorDetails, A2aWireCode } from "./errors.ts";
 export { createA2aHandler } from "./gateway.ts";

@@ -1,5 +1,5 @@
 /** What a waiting task asks its caller, and how it is answered (`interactions/v1`). */
-import { EXTENSIONS, isInterrupted, isOpenInteraction } from "@nylorun/protocol";
+import { EXTENSIONS, isInterrupted, isOpenInteraction, textOf } from "@nylorun/protocol";
 import type { Message, Part, Task } from "@nylorun/protocol";
 
 import { A2aClientError } from "./errors.ts";
@@ -90,11 +90,6 @@ export function interactionOf({ status }: Task, active: boolean): Interaction | 
 
 function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === "string");
-}
-
-/** The text parts of a message, one to a line. */
-export function textOf(message: Pick<Message, "parts"> | undefined): string {
-  return (message?.parts ?? []).flatMap(({ text }) => (text === undefined ? [] : [text])).join("\n");
 }
 
 /** Names one asking, so that it is reported once: the interaction, or the message that asks in words. */

@@ -25,6 +25,11 @@ export interface ReplyOptions extends WaitOptions {
    * they give another. Before either has been used: the one that is open.
    */
   readonly interaction?: Interaction;
+  /**
+   * Names the answer, as a message's id does: an agent of the profile takes it once, however often it is sent. Keep it to answer again
+   * after a crash of your own. Default: 128 random bits.
+   */
+  readonly messageId?: string;
 }
 
 /**

@@ -6,12 +6,16 @@ import {
   isProgressData,
   isTelemetryData,
   isTerminal,
+  outputOf,
+  replyOf,
+  textOf,
+  valueOf,
 } from "@nylorun/protocol";
-import type { Artifact, Message, Part, PlanStep, Task, TaskState } from "@nylorun/protocol";
+import type { Message, PlanStep, Task, TaskState } from "@nylorun/protocol";
 
 import { filesOf } from "./files.ts";
 import type { Download, RemoteFile } from "./files.ts";
-import { interactionOf, textOf } from "./interaction.ts";
+import { interactionOf } from "./interaction.ts";
 import type { Interaction } from "./interaction.ts";
 
 /** One look at a task: everything in it belongs together. */
@@ -130,28 +134,4 @@ export function viewOfMessage(message: Message, { agent }: Pick<ViewOptions, "ag
 
 function totalsOf({ steps, tokens, costUsd }: Totals): Totals {
   return { steps, ...(tokens !== undefined && { tokens }), ...(costUsd !== undefined && { costUsd }) };
-}
-
-/**
- * What a completed task was answered with in words: the message that goes with the state, or a Runtime's reply, which has this id.
- * Anything else in the history was said on the way, and answers nothing.
- */
-function replyOf({ id, status, history }: Task): Message | undefined {
-  if (status.state !== "TASK_STATE_COMPLETED") return undefined;
-  return status.message ?? history?.findLast(({ messageId }) => messageId === `reply-${id}`);
-}
-
-function outputOf(artifacts: readonly Artifact[], reply: Message | undefined): unknown {
-  const named = artifacts.findLast(({ artifactId, name }) => artifactId === "output" || name === "output");
-  const artifact = named ?? artifacts.findLast(({ parts }) => valueOf(parts, "") !== undefined);
-  // The text parts of an artifact are the pieces that it came in.
-  return artifact === undefined ? valueOf(reply?.parts ?? [], "\n") : valueOf(artifact.parts, "");
-}
-
-/** Texts joined, else the data: one value as it is, several as a list. */
-function valueOf(parts: readonly Part[], between: string): unknown {
-  const texts = parts.flatMap(({ text }) => (text === undefined ? [] : [text]));
-  if (texts.length > 0) return texts.join(between);
-  const data = parts.flatMap((part) => ("data" in part && part.data !== undefined ? [part.data] : []));
-  return data.length > 1 ? data : data[0];
 }

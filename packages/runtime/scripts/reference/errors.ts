@@ -1,7 +1,7 @@
 /** Makes `docs/reference/errors.md`: every code that a caller, an author or an operator may meet. */
 import { globSync } from "node:fs";
 
-import { A2A_ERRORS, ReportError } from "@nylorun/protocol";
+import { A2A_ERRORS, TASK_STATES, ReportError } from "@nylorun/protocol";
 
 import type { Refusal } from "../../src/http/answer.ts";
 import * as refusals from "../../src/http/refusals.ts";
@@ -55,6 +55,12 @@ const THROWN: readonly Thrown[] = [
     file: "agents/src/a2a/errors.ts",
     type: "A2aClientErrorCode",
     text: "Why a call to an agent, a task or a webhook did not come to what it should. What an agent itself answered is `a2a.…`, such as `a2a.taskNotFound`.",
+  },
+  {
+    title: "CallError",
+    file: "agents/src/errors.ts",
+    type: "CallErrorCode",
+    text: "Why `turn.call` did not come to an answer.",
   },
   {
     title: "RuntimeError",
@@ -133,7 +139,7 @@ function refused(): Refusal[] {
 function checkReasons(): void {
   const files = globSync("runtime/src/{turn,http,push,files}/**/*.ts", { cwd: PACKAGES });
   const used = new Set(files.flatMap((file) => sourceOf(file).match(/(?<=")[A-Z]+(?:_[A-Z]+)+(?=")/g) ?? []));
-  for (const role of ["ROLE_USER", "ROLE_AGENT"]) used.delete(role);
+  for (const name of ["ROLE_USER", "ROLE_AGENT", ...TASK_STATES]) used.delete(name);
   for (const { reason } of Object.values(A2A_ERRORS)) used.delete(reason);
   const missing = [...used].filter((reason) => !(reason in REASONS));
   const gone = Object.keys(REASONS).filter((reason) => !used.has(reason));

@@ -19,6 +19,7 @@ import type { Engine } from "../turn/engine.ts";
 import type { Tracer } from "../turn/ports.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import { noTracer } from "../turn/trace.ts";
+import { createCallees } from "./callees.ts";
 import { DiskRoom } from "./disk-room.ts";
 import { createEntropy } from "./entropy.ts";
 import { openFiles } from "./files.ts";
@@ -98,7 +99,20 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const limits = settings;
   const { files, blobs } = opened.use(openFiles({ home: home.folder, settings, store, hasRoom: () => disk.isThere }));
   const engine = opened.use(
-    createEngine({ store, signal, agents, taskIds, log, limits, entropy, files, asyncContext, misfit, tracer }),
+    createEngine({
+      store,
+      signal,
+      agents,
+      taskIds,
+      log,
+      limits,
+      entropy,
+      asyncContext,
+      misfit,
+      files,
+      tracer,
+      callees: createCallees(),
+    }),
   );
   const webhookKeys = createWebhookKeys(store);
   const operations = createOperations({ store, engine, taskIds, webhookKeys });

@@ -4,7 +4,8 @@ import { OperationError } from "../http/operations.ts";
 import type { Erasure, HeldTurn, LostEffect, Operations, PushDelivery } from "../http/operations.ts";
 import type { WebhookKeys } from "../push/keys.ts";
 import type { DeliveryRecord } from "../store/push.ts";
-import type { Erase, Store } from "../store/store.ts";
+import type { Erase, Erased, Store } from "../store/store.ts";
+import { subjectsOfCalled } from "../turn/callee.ts";
 import { EngineError } from "../turn/engine.ts";
 import type { Engine } from "../turn/engine.ts";
 import { resultOf } from "../turn/json.ts";
@@ -33,6 +34,18 @@ export function createOperations({ store, engine, taskIds, webhookKeys }: Operat
     const key = taskIds.decode(what.taskId);
     if (key === undefined) throw new OperationError("erase.unknown", `There is no task ${what.taskId}.`);
     return { what: "turn", key };
+  };
+  /** One after another: of what runs the rest is not erased. */
+  const eraseAll = async (all: readonly Erase[]): Promise<Erased> => {
+    let found: Erased = { kind: "unknown" };
+    for (const each of all) {
+      const erased = await store.erase(each);
+      if (erased.kind === "unknown") continue;
+      const turns: number = erased.turns + (found.kind === "unknown" ? 0 : found.turns);
+      found = { kind: erased.kind, turns };
+      if (erased.kind === "running") break;
+    }
+    return found;
   };
   return {
     addKey: (holder) => issueApiKey(store.keys, holder),
@@ -77,7 +90,7 @@ export function createOperations({ store, engine, taskIds, webhookKeys }: Operat
     },
 
     async erase(what) {
-      const erased = await store.erase(meant(what));
+      const erased = await eraseAll(what.what === "subject" ? subjectAndCalled(what.subject) : [meant(what)]);
       if (erased.kind === "unknown")
         throw new OperationError("erase.unknown", `There is nothing to erase: no ${nameOf(what)} is here.`);
       if (erased.kind === "erased") return { turns: erased.turns };
@@ -95,6 +108,11 @@ export function createOperations({ store, engine, taskIds, webhookKeys }: Operat
       });
     },
   };
+}
+
+/** What agents of this Runtime have called for in the subject's name is the subject's too. */
+function subjectAndCalled(subject: string): readonly Erase[] {
+  return [subject, ...subjectsOfCalled(subject)].map((each) => ({ what: "subject", subject: each }));
 }
 
 function whereabouts(turn: TurnRecord, taskIds: TaskIds) {

@@ -13,6 +13,7 @@ import type { Part, ProgressEvent, TaskState } from "@nylorun/protocol";
 import type { Progress, Reported } from "../http/progress.ts";
 import type { Signal } from "../store/signal.ts";
 import type { Store, UnfinishedPage } from "../store/store.ts";
+import { depthOf } from "../turn/callee.ts";
 import type { Said, TurnKey, TurnRecord } from "../turn/record.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import type { Log } from "./log.ts";
@@ -121,6 +122,8 @@ export class ProgressFeed implements Progress, AsyncDisposable {
     const [known] = this.hub.latest({ subject: turn.subject, taskId: event.task_id }, 1);
     if (known !== undefined && looksTheSame(known.event, event)) return;
     this.hub.publish(turn.subject, event);
+    // What an agent has called for is no business of the person's who asked it (I10).
+    if (depthOf(turn.subject) > 0) return;
     // Not awaited: should it not be stored, there is nobody to tell but the log, which the sink does.
     void this.#options.sink?.append(sinkRecord(event, turn.agent));
   }

@@ -4,6 +4,7 @@ import { inspect } from "node:util";
 import { EXTENSIONS } from "@nylorun/protocol";
 import type { Message, OpenInteraction } from "@nylorun/protocol";
 
+import { isInteraction } from "../turn/journal.ts";
 import type { TurnRecord } from "../turn/record.ts";
 import { answerText } from "./answers.ts";
 import type { Answer } from "./answers.ts";
@@ -31,8 +32,9 @@ export function reactionTo(turn: TurnRecord, given: Given): Reaction {
     case "cancel":
       return { do: "cancel" };
     case "expire": {
-      const wait = turn.view.waits?.find((one) => one.kind !== "sleep" && one.id === interactionId);
-      if (wait?.kind !== "sleep" && wait?.expiresAt !== undefined) return { do: "wait", until: wait.expiresAt };
+      const wait = turn.view.waits?.find((one) => isInteraction(one) && one.id === interactionId);
+      if (wait !== undefined && isInteraction(wait) && wait.expiresAt !== undefined)
+        return { do: "wait", until: wait.expiresAt };
       throw wrong(given, "sets no expiresInMs: it waits for ever");
     }
     case "approve":

@@ -1,8 +1,8 @@
 /**
- * What runs inside effects, and what becomes of it: an outcome, or none (E7-E9). Also the looks that a connection's `verify` takes.
+ * What runs inside effects, and what becomes of it: an outcome, or none (E7-E9). Also the looks that watches take.
  */
 import { EffectError, WaitExpired } from "@nylorun/agents";
-import type { Connection, Effect, EffectOptions } from "@nylorun/agents";
+import type { Effect, EffectOptions } from "@nylorun/agents";
 
 import { checkedProgress, checkedText, checkedUsage } from "./face.ts";
 import { standing } from "./journal.ts";
@@ -13,6 +13,7 @@ import type { Entropy } from "./ports.ts";
 import type { OpenWait } from "./record.ts";
 import type { Run } from "./run.ts";
 import { beginAttempt, endAttempt } from "./trace.ts";
+import { pauseOf } from "./view.ts";
 
 /** How often an idempotent effect is tried in all, and how long it waits in between: doubling, up to the longest. */
 const attemptLimit = 10;
@@ -34,11 +35,18 @@ export interface Settler {
   readonly signal: AbortSignal | undefined;
 }
 
-/** An open connection that this run's function waits for. */
-interface Verifying {
-  readonly verify: Connection["verify"];
-  readonly pollMs: number;
-  /** `view.claims` and the time at the last look. */
+/** What is looked at from time to time until it is so: whether a connection is made, or a task has changed. */
+export interface Watch {
+  /** Looked at once, too, when it begins: it may be so already. */
+  readonly atOnce?: true;
+  /** @param claims How often the caller has said that it is so. */
+  look(options: { readonly signal: AbortSignal; readonly claims: number }): boolean | Promise<boolean>;
+}
+
+/** A watch that this run's function waits for. */
+interface Watching {
+  readonly watch: Watch;
+  /** Claims, and the time, at the last look. */
   claims: number;
   at: number;
   busy: boolean;
@@ -47,7 +55,7 @@ interface Verifying {
 export class EffectRunner {
   readonly #run: Run;
   readonly #asked = new Map<number, Asked>();
-  readonly #connections = new Map<number, Verifying>();
+  readonly #watching = new Map<number, Watching>();
   /** Effects that run now, and looks that are being taken: nothing may be parked or ended meanwhile. */
   running = 0;
 
@@ -69,27 +77,29 @@ export class EffectRunner {
     if (this.#asked.has(at) && standing(this.#run.replay.entries, at).stage === "allowed") this.#again(at, 0);
   }
 
-  /** Watches a connection: from its opening, or, when it was open before, with a look at once. */
-  watch(at: number, connection: Connection, isNew: boolean): void {
-    const { view } = this.#run.record;
-    this.#connections.set(at, {
-      verify: connection.verify,
-      pollMs: connection.pollMs ?? 60_000,
-      claims: isNew ? (view.claims ?? 0) : -1,
-      at: isNew ? this.#run.ports.store.now() : 0,
-      busy: false,
-    });
+  /** Watches from its opening on; or, when it was open before, with a look at once. */
+  watch(at: number, watch: Watch, isNew: boolean): void {
+    const looked = isNew && watch.atOnce !== true ? this.#run.ports.store.now() : 0;
+    this.#watching.set(at, { watch, claims: isNew ? 0 : -1, at: looked, busy: false });
   }
 
-  /** Looks at the open connections that were said to be made, or that it is time to look at (E13). */
+  /** Looks at what was said to be so, or what it is time to look at (E13). */
   verify(waits: readonly OpenWait[]): void {
     const now = this.#run.ports.store.now();
-    const claims = this.#run.record.view.claims ?? 0;
-    for (const { of } of waits) {
-      const connection = this.#connections.get(of);
-      if (connection === undefined || connection.busy) continue;
-      if (connection.claims !== claims || now - connection.at >= connection.pollMs) void this.#look(of, connection);
+    for (const wait of waits) {
+      const watching = this.#watching.get(wait.of);
+      if (watching === undefined || watching.busy) continue;
+      const claims = this.#claimsOf(wait);
+      if (watching.claims !== claims || now - watching.at >= (pauseOf(wait, now) ?? 0)) {
+        void this.#look(wait.of, watching, claims);
+      }
     }
+  }
+
+  /** How often the caller has said that this connection is made. */
+  #claimsOf({ kind, of }: OpenWait): number {
+    if (kind !== "connection" || this.#run.record.view.claims === undefined) return 0;
+    return this.#run.replay.entries.filter((entry) => entry.kind === "heard" && entry.to === of).length;
   }
 
   /** Hands a completion over to the function. */
@@ -214,30 +224,30 @@ export class EffectRunner {
     return { kind: "outcome", of: at, at: this.#run.ports.store.now(), result: kept, ...(used && { usage }) };
   }
 
-  async #look(of: number, connection: Verifying): Promise<void> {
+  async #look(of: number, watching: Watching, claims: number): Promise<void> {
     const { ports } = this.#run;
-    connection.busy = true;
-    connection.claims = this.#run.record.view.claims ?? 0;
-    connection.at = ports.store.now();
+    watching.busy = true;
+    watching.claims = claims;
+    watching.at = ports.store.now();
     this.running++;
     const limit = new Limit(this.#run, undefined);
-    let connected = false;
+    let isSo = false;
     try {
       const context = { effect: true, rejected: (error: unknown) => this.#run.rejected(error) };
-      const verify = async () => connection.verify({ signal: limit.signal });
-      const looking = ports.asyncContext.run(context, verify);
+      const look = async () => watching.watch.look({ signal: limit.signal, claims });
+      const looking = ports.asyncContext.run(context, look);
       looking.catch(() => undefined);
-      connected = (await Promise.race([looking, limit.passed])) === true;
+      isSo = (await Promise.race([looking, limit.passed])) === true;
     } catch (error) {
       ports.log.warn(
         { error, task: ports.taskIds.encode(this.#run.record) },
-        "A connection could not be verified; it is looked at again.",
+        "What a turn waits for could not be looked at; it is looked at again.",
       );
     }
     limit.stop();
     this.running--;
-    connection.busy = false;
-    if (connected && this.#run.isOurs) this.#run.waits.end(of, { how: "answered", value: true });
+    watching.busy = false;
+    if (isSo && this.#run.isOurs) this.#run.waits.end(of, { how: "answered", value: true });
     this.#run.pump();
   }
 }

@@ -6,12 +6,17 @@ import type { ExtensionUri, Message } from "@nylorun/protocol";
 
 import type { PushTarget } from "../store/push.ts";
 import type { Commit, TurnPage, TurnQuery } from "../store/store.ts";
+import { noSuchAgent } from "./callee.ts";
+import type { Callees } from "./callee.ts";
+import { lineTo } from "./colleague.ts";
 import { Inbox } from "./inbox.ts";
 import { unfinished } from "./journal.ts";
 import type { EffectEnded, EffectLost, EffectRetried } from "./journal.ts";
 import { resultOf } from "./json.ts";
 import type { EngineOptions, EnginePorts } from "./ports.ts";
+import { recall } from "./recall.ts";
 import type { TurnKey, TurnRecord } from "./record.ts";
+import { calledBy } from "./rehearsal.ts";
 import { Runner } from "./runner.ts";
 import { systemTimers } from "./timers.ts";
 import { noTracer, traceWaits } from "./trace.ts";
@@ -101,9 +106,16 @@ export interface Engine extends AsyncDisposable {
 }
 
 export function createEngine(given: EngineOptions): Engine {
-  const options: EnginePorts = { timers: systemTimers, tracer: noTracer, ...given };
-  const { store, signal, taskIds, limits, agents, timers } = options;
-  const byId = new Map(agents.map((agent) => [agent.id, agent]));
+  const byId = new Map(given.agents.map((agent) => [agent.id, agent]));
+  const others = given.callees ?? noOthers;
+  const callees: Callees = {
+    reach: async (callee, asked) =>
+      byId.has(callee.agent)
+        ? lineTo(callee.agent, asked.turn, { engine, ports: options })
+        : others.reach(callee, asked),
+  };
+  const options: EnginePorts = { timers: systemTimers, tracer: noTracer, ...given, callees };
+  const { store, signal, taskIds, limits, timers } = options;
   const runner = new Runner(options, byId);
   const inbox = new Inbox(options, runner);
   let stopped: Promise<void> | undefined;
@@ -145,7 +157,14 @@ export function createEngine(given: EngineOptions): Engine {
     return { ...(entries.length > 0 && { entries }), view, state: ending.state, then: { do: "end" } };
   };
 
-  return {
+  /** Of a turn that nobody runs: who runs one recalls what it has called for. */
+  const recallParked = async (turn: TurnRecord): Promise<void> => {
+    if (runner.runs(turn)) return;
+    const agent = byId.get(turn.agent);
+    for (const task of await calledBy(turn, agent, options)) void recall(options, turn, task);
+  };
+
+  const engine: Engine = {
     get running() {
       return runner.running;
     },
@@ -169,12 +188,15 @@ export function createEngine(given: EngineOptions): Engine {
     async cancel(scope, taskId) {
       const turn = await find(scope, taskId);
       if (turn.state === "canceled") return turn;
+      let before = turn;
       const now = await change(turn, async (current) => {
+        before = current;
         if (current.state === "canceled") return undefined;
         if (isTerminal(taskStateOf(current.state))) throw taskNotCancelable(taskId, "The task has ended already.");
         const ending = await endingOf(current, { state: "canceled" });
         return { ...ending, then: { do: "end", graceMs: limits.cancelGraceMs } };
       });
+      if (before.state !== "canceled") void recallParked(before);
       return now!;
     },
 
@@ -286,12 +308,20 @@ export function createEngine(given: EngineOptions): Engine {
           ? { ...(await endingOf(current, { state: "failed", why })), from: ["held"] }
           : undefined,
       );
+      void recallParked(turn);
       return true;
     },
 
     [Symbol.asyncDispose]: () => (stopped ??= runner.stop(0)),
   };
+  return engine;
 }
+
+const noOthers: Callees = {
+  async reach({ agent }) {
+    throw noSuchAgent(agent);
+  },
+};
 
 function resolved(of: number, resolution: Resolution, at: number): EffectEnded | EffectRetried {
   switch (resolution.outcome) {

@@ -1,6 +1,7 @@
 /** The author's `Turn`: checks what is called, and turns it into what is journaled. */
 import { AgentError, Cancelled } from "@nylorun/agents";
 import type {
+  AgentAnswer,
   CallOptions,
   Connection,
   FileContent,
@@ -14,6 +15,10 @@ import type {
   WaitOptions,
 } from "@nylorun/agents";
 
+import { realSubject } from "./callee.ts";
+import { checkedCall, Delegation } from "./delegation.ts";
+import type { OwnCalls } from "./delegation.ts";
+import type { Watch } from "./effect.ts";
 import type { InteractionOpened, Start, Totals } from "./journal.ts";
 import { createPlan } from "./plan.ts";
 import type { KeptFile, Place } from "./ports.ts";
@@ -74,10 +79,30 @@ export function createTurn(run: Run): Turn {
     return kept as Promise<FileVersion>;
   };
 
-  return {
+  const connect = (connection: Omit<Connection, "provider" | "verify">, watch: Watch): Promise<boolean> => {
+    const { pollMs = 60_000 } = connection;
+    const start = interaction("connection", connection, { pollMs });
+    return wait(start, connection, (at, isNew) => effects.watch(at, watch, isNew));
+  };
+  const own: OwnCalls = {
+    connect,
+    watchTask({ callee, task }, watch, signal) {
+      const { agent, auth } = callee;
+      const start: Start = {
+        kind: "task",
+        at: ports.store.now(),
+        agent,
+        task,
+        ...(auth !== undefined && { auth: true }),
+      };
+      return wait(start, { ...(signal && { signal }) }, (at, isNew) => effects.watch(at, watch, isNew));
+    },
+  };
+
+  const turn: Turn = {
     taskId: ports.taskIds.encode(record),
     contextId: record.contextId,
-    subject: record.subject,
+    subject: realSubject(record.subject),
     text: record.message.parts.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n"),
     parts: record.message.parts,
     inputs: run.inputs.list,
@@ -151,13 +176,21 @@ export function createTurn(run: Run): Turn {
 
     connect(connection: Connection): Promise<boolean> {
       outside("connect()");
-      const { provider, url, pollMs = 60_000 } = connection;
+      const { provider, url, pollMs } = connection;
       if (typeof connection.verify !== "function")
         throw invalid("turn.connect needs verify: a function that says whether it is connected.");
       checkTime("pollMs", pollMs, 1000);
       const detail = { provider, ...(url !== undefined && { url }), ...connection.detail };
-      const start = interaction("connection", { ...connection, detail }, { pollMs });
-      return wait(start, connection, (at, isNew) => effects.watch(at, connection, isNew));
+      return connect({ ...connection, detail }, { look: ({ signal }) => connection.verify({ signal }) });
+    },
+
+    call(agent, message, options = {}): Promise<AgentAnswer> {
+      outside("call()");
+      const { timeoutMs } = options;
+      checkTime("timeoutMs", timeoutMs, 1);
+      const answer = new Delegation(run, { turn, own }, checkedCall(agent, message, options)).answer();
+      answer.catch(() => undefined);
+      return answer;
     },
 
     sleep(duration, options = {}): Promise<void> {
@@ -194,6 +227,7 @@ export function createTurn(run: Run): Turn {
       return calls.patched({ kind: "patched", name });
     },
   };
+  return turn;
 
   function interaction(
     kind: InteractionOpened["kind"],

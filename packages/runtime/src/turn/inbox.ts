@@ -175,7 +175,7 @@ export class Inbox {
       return { entries: [heard], view: replied(advance(turn.view, heard, turn.length, []), said) };
     }
     if (open.kind === "connection" && value.is === true) {
-      const claim: Entry = { kind: "heard", at: this.#options.store.now(), claim: true };
+      const claim: Entry = { kind: "heard", at: this.#options.store.now(), claim: true, to: open.of };
       const view = replied(advance(turn.view, claim, turn.length, []), said);
       return { entries: [claim], view, then: { do: "wake" } };
     }

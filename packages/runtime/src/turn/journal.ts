@@ -94,6 +94,17 @@ export interface SleepStarted extends Call {
   readonly until: number;
 }
 
+/** The function waits until a task at another agent is another than it was (`turn.call`). */
+export interface TaskWatched extends Call {
+  readonly kind: "task";
+  readonly at: number;
+  /** Whose it is, as it was called, and its id there. */
+  readonly agent: string;
+  readonly task: string;
+  /** What it takes to reach the agent is known to the code alone. */
+  readonly auth?: true;
+}
+
 /** A wait is over. A completion. */
 export interface WaitEnded {
   readonly kind: "end";
@@ -121,6 +132,18 @@ export interface Heard {
   readonly at: number;
   /** That a connection is made: the agent's own look decides (E13). */
   readonly claim?: true;
+  /** Of a claim: the place of the connection. */
+  readonly to?: number;
+}
+
+/** The turn has ended, and what came of cancelling a task that it had called for. Evidence: nobody waits for it. */
+export interface TaskRecalled {
+  readonly kind: "recalled";
+  readonly at: number;
+  readonly agent: string;
+  readonly task: string;
+  /** Why it could not be done, for operators. Absent: it was. */
+  readonly problem?: string;
 }
 
 export interface Totals {
@@ -128,10 +151,10 @@ export interface Totals {
   readonly costUsd?: number;
 }
 
-export type Wait = InteractionOpened | SleepStarted;
+export type Wait = InteractionOpened | SleepStarted | TaskWatched;
 export type Start = EffectStarted | Wait | Mark;
 export type Completion = EffectEnded | WaitEnded;
-export type Entry = Start | Completion | EffectRetried | EffectLost | Heard;
+export type Entry = Start | Completion | EffectRetried | EffectLost | Heard | TaskRecalled;
 
 export function isCompletion(entry: Entry): entry is Completion {
   return entry.kind === "outcome" || entry.kind === "end";
@@ -144,6 +167,7 @@ export function isStart(entry: Entry): entry is Start {
     case "approval":
     case "connection":
     case "sleep":
+    case "task":
     case "said":
     case "used":
     case "patched":
@@ -153,6 +177,7 @@ export function isStart(entry: Entry): entry is Start {
     case "retry":
     case "lost":
     case "heard":
+    case "recalled":
       return false;
   }
 }
@@ -189,7 +214,7 @@ export function unfinished(entries: readonly Entry[]): readonly number[] {
 }
 
 export function isWait(entry: Entry): entry is Wait {
-  return isInteraction(entry) || entry.kind === "sleep";
+  return isInteraction(entry) || entry.kind === "sleep" || entry.kind === "task";
 }
 
 export function isInteraction(entry: Entry): entry is InteractionOpened {
@@ -215,5 +240,7 @@ export function callName(start: Start): string {
       return "connect()";
     case "sleep":
       return "sleep()";
+    case "task":
+      return `call(${JSON.stringify(start.agent)})`;
   }
 }

@@ -63,7 +63,7 @@ function isErrorLike(error: unknown): error is { readonly name: string; readonly
   return typeof error === "object" && error !== null && "name" in error && "message" in error;
 }
 
-function messageOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   return isErrorLike(error) ? error.message : String(error);
 }
 

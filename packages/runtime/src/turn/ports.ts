@@ -4,6 +4,7 @@ import type { RawPart, UrlPart } from "@nylorun/protocol";
 
 import type { Signal } from "../store/signal.ts";
 import type { Store } from "../store/store.ts";
+import type { Callees } from "./callee.ts";
 import type { TurnKey } from "./record.ts";
 import type { TaskIds } from "./task-id.ts";
 import type { Timers } from "./timers.ts";
@@ -131,6 +132,8 @@ export interface EngineOptions {
   readonly asyncContext: AsyncContext<Running>;
   /** Says what is wrong with a value by a JSON Schema; undefined when nothing is. */
   readonly misfit: (schema: object, value: unknown) => string | undefined;
+  /** Agents that are not served here. Default: there are none. */
+  readonly callees?: Callees;
   /** Default: the system's. */
   readonly timers?: Timers;
   /** Default: none. */

@@ -8,6 +8,7 @@ import type { Store } from "../store/store.ts";
 import { loadEarlier } from "./earlier.ts";
 import type { Entry } from "./journal.ts";
 import type { EngineOptions, EnginePorts, Files } from "./ports.ts";
+import type { CalledTask } from "./recall.ts";
 import type { TurnRecord } from "./record.ts";
 import { Run } from "./run.ts";
 import { pause, systemTimers } from "./timers.ts";
@@ -36,16 +37,56 @@ export type RehearsalPorts = Omit<EngineOptions, "agents" | "store" | "signal" |
  *   `turn`'s, until it makes a call that is recorded.
  * @returns Why the turn would be held; undefined when the code fits.
  */
-export async function rehearse(
+export async function rehearse(rehearsed: Rehearsed, ports: RehearsalPorts): Promise<string | undefined> {
+  const threw: unknown[] = [];
+  return begin(rehearsed, ports, {
+    onThrow: (error) => threw.push(error),
+    then({ holding }) {
+      const why = holding?.message;
+      return why === undefined || threw.length === 0 ? why : `${why}; it threw ${String(threw[0])}`;
+    },
+  });
+}
+
+/**
+ * The tasks at other agents that a parked turn waits for. What it takes to reach some of the agents only the code knows: then it is run as far as
+ * the record goes.
+ */
+export async function calledBy(
+  turn: TurnRecord,
+  agent: Agent | undefined,
+  ports: EnginePorts,
+): Promise<readonly CalledTask[]> {
+  const waits = (turn.view.waits ?? []).filter((wait) => wait.kind === "task");
+  const plain = waits
+    .filter(({ auth }) => auth !== true)
+    .map(({ agent: to, task }) => ({ callee: { agent: to }, task }));
+  if (plain.length === waits.length || agent === undefined) return plain;
+  try {
+    const journal = (await ports.store.loadJournal(turn, 0)).slice(0, turn.length);
+    return await begin({ turn, journal, agent }, ports, {
+      onThrow: () => undefined,
+      then: ({ delegations }) => [...delegations].flatMap(({ open }) => open ?? []),
+    });
+  } catch (error) {
+    ports.log.warn(
+      { error, task: ports.taskIds.encode(turn) },
+      "It is not known how to cancel what a turn has called for.",
+    );
+    return plain;
+  }
+}
+
+async function begin<Found>(
   { turn, journal, agent }: Rehearsed,
   ports: RehearsalPorts,
-): Promise<string | undefined> {
-  const threw: unknown[] = [];
+  { onThrow, then }: { readonly onThrow: (error: unknown) => void; readonly then: (run: Run) => Found },
+): Promise<Found> {
   const view = released(turn.view);
   const claim = { epoch: 0, turn: { ...turn, view, state: stateOf(view) }, journal, first: false };
   const run = new Run({
     claim,
-    agent: inert(agent, (error) => threw.push(error)),
+    agent: inert(agent, onThrow),
     leaseUntil: Infinity,
     ports: withoutConsequence(ports, claim.turn),
     goesOn: () => false,
@@ -53,10 +94,10 @@ export async function rehearse(
   run.earlier = await loadEarlier(ports, turn);
   const end = run.start();
   await Promise.race([end, metOrHeld(run)]);
+  const found = then(run);
   await run.stop();
   await end;
-  const why = run.holding?.message;
-  return why === undefined || threw.length === 0 ? why : `${why}; it threw ${String(threw[0])}`;
+  return found;
 }
 
 /** Resolves when the run has met all that is recorded, or is to be held. */
@@ -113,6 +154,8 @@ function withoutConsequence(ports: RehearsalPorts, turn: TurnRecord): EnginePort
     ...ports,
     agents: [],
     files: { ...ports.files, keep: never, keepFolder: never, fetch: never },
+    // No line comes about, so nothing is sent, and nobody is looked at.
+    callees: { reach: never },
     store: store as Store,
     signal: {
       turnChanged: silent,

@@ -21,6 +21,7 @@ import type { Agent, EarlierTurn } from "@nylorun/agents";
 
 import { Budget } from "./budget.ts";
 import { Calls } from "./calls.ts";
+import type { Delegation } from "./delegation.ts";
 import { EffectRunner } from "./effect.ts";
 import { endingOf, OutOfTime } from "./ending.ts";
 import type { Result } from "./ending.ts";
@@ -32,6 +33,7 @@ import type { Completion, Entry } from "./journal.ts";
 import { Lease } from "./lease.ts";
 import { Outputs } from "./outputs.ts";
 import type { EnginePorts, Running, Span } from "./ports.ts";
+import { recall } from "./recall.ts";
 import type { Claim, TurnRecord, TurnView } from "./record.ts";
 import { Replay } from "./replay.ts";
 import { Snapshots } from "./snapshots.ts";
@@ -80,6 +82,8 @@ export class Run implements Running {
   readonly effects = new EffectRunner(this);
   readonly inputs: Inputs;
   readonly outputs = new Outputs(this);
+  /** Calls of other agents whose tasks go on. */
+  readonly delegations = new Set<Delegation>();
   readonly #goesOn: () => boolean;
   readonly #abort = new AbortController();
   readonly #timeUp = new AbortController();
@@ -328,8 +332,17 @@ export class Run implements Running {
       ...(outputs && { outputs }),
     });
     this.#ending = false;
-    if (result?.kind === "committed") return this.#finished({ kind: "ended", next: result.next, leaseUntil });
+    if (result?.kind === "committed") {
+      this.#recall();
+      return this.#finished({ kind: "ended", next: result.next, leaseUntil });
+    }
     if (!this.#over) this.pump();
+  }
+
+  /** Nobody waits any more for what other agents still do for this turn. */
+  #recall(): void {
+    for (const { open } of this.delegations) if (open !== undefined) void recall(this.ports, this.record, open);
+    this.delegations.clear();
   }
 
   /** E11: the function only waits. It is dropped, and run again when something of it is over. */
@@ -400,6 +413,7 @@ export class Run implements Running {
     const cancelled = new Cancelled("The task was cancelled.");
     this.#abort.abort(cancelled);
     this.calls.rejectAll(cancelled);
+    this.#recall();
     this.#letGo();
   }
 

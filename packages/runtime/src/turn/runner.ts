@@ -6,9 +6,10 @@ import type { Agent } from "@nylorun/agents";
 
 import { hasShare, suspectDeaths } from "../store/store.ts";
 import type { Commit, Committed } from "../store/store.ts";
+import { tellCaller } from "./colleague.ts";
 import { loadEarlier } from "./earlier.ts";
 import type { EnginePorts } from "./ports.ts";
-import type { Claim, TurnRecord } from "./record.ts";
+import type { Claim, TurnKey, TurnRecord } from "./record.ts";
 import { Run } from "./run.ts";
 import type { RunEnd } from "./run.ts";
 import { pause } from "./timers.ts";
@@ -51,6 +52,11 @@ export class Runner {
 
   get running(): number {
     return this.#runs.size;
+  }
+
+  /** Whether this node runs the turn. */
+  runs({ context, turn }: TurnKey): boolean {
+    return [...this.#runs].some(({ record }) => record.context === context && record.turn === turn);
   }
 
   start(): void {
@@ -241,10 +247,19 @@ export class Runner {
   }
 
   async #over(run: Run, end: RunEnd): Promise<void> {
+    if (end.kind !== "lost") void this.#tellCaller(run.record);
     if (end.kind === "lost") await this.#options.store.drained(run.record);
     if (end.kind !== "ended" || end.next === undefined) return;
     if (this.#state === "started") void this.#run(end.next, end.leaseUntil);
     else await this.#letGo(end.next);
+  }
+
+  async #tellCaller(turn: TurnRecord): Promise<void> {
+    try {
+      await tellCaller(this.#options, turn);
+    } catch (error) {
+      this.#options.log.info({ error }, "A turn could not be told of what it has called for; it looks for itself.");
+    }
   }
 
   async #hold(claim: Claim, code: string, message: string): Promise<void> {

@@ -6,7 +6,7 @@
  */
 import type { Artifact, Part, PlanStep, TurnState } from "@nylorun/protocol";
 
-import { isInteraction, isWait } from "./journal.ts";
+import { isInteraction } from "./journal.ts";
 import type { EffectStarted, Entry, InteractionOpened, Totals } from "./journal.ts";
 import { withFile } from "./outputs.ts";
 import type { OpenWait, Said, TurnView } from "./record.ts";
@@ -37,6 +37,7 @@ export function advance(view: TurnView, entry: Entry, at: number, entries: reado
     case "approval":
     case "connection":
     case "sleep":
+    case "task":
       return shown(spoken({ ...view, waits: [...(view.waits ?? []), { ...entry, of: at }] }));
     case "end": {
       const open = interactionOf(view);
@@ -47,6 +48,7 @@ export function advance(view: TurnView, entry: Entry, at: number, entries: reado
       return entry.claim ? { ...view, claims: (view.claims ?? 0) + 1 } : { ...view, heard: (view.heard ?? 0) + 1 };
     case "effect":
     case "patched":
+    case "recalled":
       return view;
   }
 }
@@ -179,13 +181,34 @@ function added(totals: TurnView["totals"], usage: Totals | undefined, steps: num
 export function dueAt(waits: readonly OpenWait[] | undefined, now: number): number | undefined {
   let due: number | undefined;
   for (const wait of waits ?? []) {
-    const at = isWait(wait) && wait.kind === "sleep" ? wait.until : whenInteraction(wait, now);
+    const at = whenDue(wait, now);
     if (at !== undefined && (due === undefined || at < due)) due = at;
   }
   return due;
 }
 
-function whenInteraction({ expiresAt, pollMs }: InteractionOpened, now: number): number | undefined {
-  const poll = pollMs === undefined ? undefined : now + pollMs;
-  return poll === undefined || (expiresAt !== undefined && expiresAt < poll) ? expiresAt : poll;
+function whenDue(wait: OpenWait, now: number): number | undefined {
+  if (wait.kind === "sleep") return wait.until;
+  const pauseMs = pauseOf(wait, now);
+  const expiresAt = isInteraction(wait) ? wait.expiresAt : undefined;
+  const look = pauseMs === undefined ? undefined : now + pauseMs;
+  return look === undefined || (expiresAt !== undefined && expiresAt < look) ? expiresAt : look;
+}
+
+/** Tasks at other agents are looked at soon at first, then the less often the longer they take, in milliseconds. */
+const shortestPauseMs = 250;
+const longestPauseMs = 60_000;
+
+/** How long to leave between two looks at what a wait waits for; undefined: there is nothing to look at. */
+export function pauseOf(wait: OpenWait, now: number): number | undefined {
+  switch (wait.kind) {
+    case "connection":
+      return wait.pollMs;
+    case "task":
+      return Math.min(longestPauseMs, Math.max(shortestPauseMs, (now - wait.at) / 2));
+    case "question":
+    case "approval":
+    case "sleep":
+      return undefined;
+  }
 }

@@ -26,6 +26,7 @@ export class Waits {
   /** Sleeps whose time has come, and interactions that nobody answered in time. */
   endDue(now: number): void {
     for (const wait of this.#run.record.view.waits ?? []) {
+      if (wait.kind === "task") continue;
       if (wait.kind === "sleep") {
         if (wait.until <= now) this.end(wait.of, { how: "elapsed" });
       } else if (wait.expiresAt !== undefined && wait.expiresAt <= now) this.end(wait.of, { how: "expired" });

@@ -28,6 +28,7 @@ import { createLocalSignal } from "../../src/store/local-signal.ts";
 import { createMemoryHome } from "../../src/store/memory/store.ts";
 import type { Signal } from "../../src/store/signal.ts";
 import type { Store } from "../../src/store/store.ts";
+import type { Callees } from "../../src/turn/callee.ts";
 import { createEngine } from "../../src/turn/engine.ts";
 import type { Engine, Scope } from "../../src/turn/engine.ts";
 import type { Entry } from "../../src/turn/journal.ts";
@@ -74,6 +75,7 @@ export interface NodeOptions {
   readonly timers?: Timers;
   /** The processes that were started before live on. */
   readonly beside?: true;
+  readonly callees?: Callees;
 }
 
 interface Logged {
@@ -135,6 +137,7 @@ export class Stage implements AsyncDisposable {
       files: options.files,
       timers: options.timers ?? this.#options.timers ?? systemTimers,
       createEngine: this.#options.createEngine ?? createEngine,
+      callees: options.callees,
       ended: () => this.#nodes.delete(node),
     });
     this.#nodes.add(node);
@@ -194,6 +197,7 @@ interface NodeParts {
   readonly files: NodeOptions["files"];
   readonly timers: Timers;
   readonly createEngine: CreateEngine;
+  readonly callees: Callees | undefined;
   readonly ended: () => void;
 }
 
@@ -244,6 +248,7 @@ export class Node implements AsyncDisposable {
       entropy: this.entropy,
       asyncContext,
       misfit,
+      ...(parts.callees && { callees: parts.callees }),
     };
     const { blobs, fetcher } = stage;
     this.blobs = blobs;

@@ -1,0 +1,92 @@
+/** An agent that is served here, called by another one: as over the network, but for the network. */
+import { AgentError, OutcomeUnknown } from "@nylorun/agents";
+import { A2aError, EXTENSION_URIS, EXTENSIONS, isInterrupted, isTerminal, taskStateOf } from "@nylorun/protocol";
+import type { Message } from "@nylorun/protocol";
+
+import { deepest, depthOf, realSubject, subjectOfCalled } from "./callee.ts";
+import type { Answering, Line } from "./callee.ts";
+import type { Engine } from "./engine.ts";
+import type { EnginePorts } from "./ports.ts";
+import type { TurnRecord } from "./record.ts";
+import { sendResponseOf, taskOf } from "./task.ts";
+
+/** Whose turn a message is from, in its metadata: who is told when there is something to see. */
+const callerField = "caller";
+const active = new Set(EXTENSION_URIS);
+
+/** @throws AgentError `call.tooDeep`. */
+export function lineTo(
+  agent: string,
+  turn: TurnRecord,
+  { engine, ports }: { engine: Engine; ports: EnginePorts },
+): Line {
+  if (depthOf(turn.subject) >= deepest) {
+    throw new AgentError(
+      "call.tooDeep",
+      `${deepest} agents have called each other for ${realSubject(turn.subject)}; this is one more.`,
+    );
+  }
+  const scope = { subject: subjectOfCalled(turn), agent };
+  const { taskIds } = ports;
+  const send = (message: Omit<Message, "role">) =>
+    coded(engine.send({ ...scope, message: { role: "ROLE_USER", ...message }, active, traceparent: turn.traceparent }));
+  return {
+    repeats: true,
+    send: async ({ messageId, parts, contextId }) => {
+      const metadata = { [callerField]: taskIds.encode(turn) };
+      const sent = await send({ messageId, parts, metadata, ...(contextId !== undefined && { contextId }) });
+      return sendResponseOf(sent, { taskIds, active });
+    },
+    get: async (taskId) => taskOf(await coded(engine.get(scope, taskId)), { taskIds, active }),
+    answer: async (taskId, answer) => void (await send({ taskId, ...reply(answer) })),
+    cancel: async (taskId) => {
+      const { state } = await engine.get(scope, taskId);
+      if (!isTerminal(taskStateOf(state))) await coded(engine.cancel(scope, taskId));
+    },
+  };
+}
+
+function reply({
+  messageId,
+  asking,
+  value,
+}: Answering): Pick<Message, "messageId" | "parts" | "extensions" | "metadata"> {
+  const given = asking.kind === "question" ? { value } : { approved: value };
+  return {
+    messageId,
+    parts: [{ text: typeof value === "string" ? value : JSON.stringify(value) }],
+    extensions: [EXTENSIONS.interactions],
+    metadata: { [EXTENSIONS.interactions]: { interactionId: asking.id, ...given } },
+  };
+}
+
+/** What a caller on the network would learn from its client. */
+async function coded<Result>(asked: Promise<Result>): Promise<Result> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (!(error instanceof A2aError)) throw error;
+    const { kind, reason, message } = error;
+    // There is room again when something has ended.
+    if (reason === "CONTEXT_QUEUE_FULL" || reason === "SUBJECT_QUEUE_FULL") throw new OutcomeUnknown(message);
+    throw Object.assign(new Error(message, { cause: error }), {
+      code: `a2a.${kind[0]!.toLowerCase()}${kind.slice(1)}`,
+    });
+  }
+}
+
+/** Has the turn looked at that called for this one, if one did and there is something to see. A hint (I9). */
+export async function tellCaller(
+  { store, taskIds }: EnginePorts,
+  { state, view, message, subject }: TurnRecord,
+): Promise<void> {
+  if (depthOf(subject) === 0) return;
+  const task = taskStateOf(state, view.waitsFor);
+  if (!isTerminal(task) && !isInterrupted(task)) return;
+  const caller = message.metadata?.[callerField];
+  const key = typeof caller === "string" ? taskIds.decode(caller) : undefined;
+  const turn = key && (await store.loadTurn(key));
+  if (turn?.state !== "waiting") return;
+  const { length, revision } = turn;
+  await store.commit({ key: turn, length, revision, from: ["waiting"], then: { do: "wake" } });
+}
