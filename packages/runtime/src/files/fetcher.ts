@@ -75,7 +75,7 @@ export function createFetcher({ dialler, ms }: FetcherOptions): Fetcher {
           return await once(url, { ...options, signal }, take);
         } catch (error) {
           options.signal.throwIfAborted();
-          if (late.aborted) throw notFetched(`it did not come in whole within ${Math.round(ms / 1000)} seconds`, error);
+          if (late.aborted) throw notFetched(`it did not come in whole within the ${ms} ms that it may take`, error);
           if (error instanceof FileError && error.code === "file.tooLarge") throw tooLarge(options.limit);
           if (error instanceof FileError) throw error;
           const { why, mayPass } = reasonOf(error);

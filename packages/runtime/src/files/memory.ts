@@ -13,7 +13,8 @@ export function createMemoryBlobs(): Blobs {
       const pieces: Uint8Array[] = [];
       return {
         async write(bytes) {
-          pieces.push(bytes.slice());
+          // Not `slice`: of a Buffer that is no copy.
+          pieces.push(Uint8Array.from(bytes));
         },
         async place(blob) {
           placed.set(blobKey(blob), Buffer.concat(pieces));
@@ -29,7 +30,7 @@ export function createMemoryBlobs(): Blobs {
       let at = first;
       return new ReadableStream<Uint8Array>({
         pull(controller) {
-          const piece = bytes.slice(at, Math.min(at + PIECE, last + 1));
+          const piece = Uint8Array.from(bytes.subarray(at, Math.min(at + PIECE, last + 1)));
           if (piece.length > 0) controller.enqueue(piece);
           if ((at += PIECE) > last) controller.close();
         },

@@ -10,6 +10,7 @@ import type { DiallerOptions } from "../../src/dial/dialler.ts";
 import { DialError } from "../../src/dial/errors.ts";
 import { HostList } from "../../src/dial/host-list.ts";
 import { serveNames } from "./name-server.ts";
+import { SPELLINGS } from "./spellings.ts";
 
 const limit = () => AbortSignal.timeout(10_000);
 
@@ -46,65 +47,6 @@ function anyPublic(options: Omit<DiallerOptions, "trustOf"> = {}) {
 }
 
 const refusedBy = (code: DialError["code"]) => (error: unknown) => error instanceof DialError && error.code === code;
-
-/** Ways to write this machine, its networks and a cloud's metadata into a URL. */
-const SPELLINGS = [
-  "127.0.0.1",
-  "127.1",
-  "127.0.1",
-  "0x7f.1",
-  "0x7f000001",
-  "2130706433",
-  "0177.0.0.1",
-  "017700000001",
-  "127.0.0.1.",
-  "0",
-  "0.0.0.0",
-  "0x0",
-  "①②⑦.⓪.⓪.①",
-  "127。0。0。1",
-  "１２７.0.0.1",
-  "127.0.0.1%2e",
-  "127.255.255.254",
-  "[::1]",
-  "[0:0:0:0:0:0:0:1]",
-  "[::]",
-  "[::ffff:127.0.0.1]",
-  "[::ffff:7f00:1]",
-  "[0:0:0:0:0:ffff:7f00:0001]",
-  "[::127.0.0.1]",
-  "[::ffff:0:127.0.0.1]",
-  "[64:ff9b::127.0.0.1]",
-  "[64:ff9b:1::7f00:1]",
-  "[2002:7f00:1::]",
-  "[2001:0:7f00:1::1]",
-  "[::ffff:10.0.0.1]",
-  "10.0.0.1",
-  "172.16.0.1",
-  "192.168.0.1",
-  "0xc0.0xa8.0.1",
-  "3232235521",
-  "100.64.0.1",
-  "169.254.169.254",
-  "0xa9fea9fe",
-  "2852039166",
-  "0251.0376.0251.0376",
-  "[::ffff:169.254.169.254]",
-  "[fd00:ec2::254]",
-  "168.63.129.16",
-  "[fe80::1]",
-  "[fc00::1]",
-  "[fec0::1]",
-  "[ff02::1]",
-  "224.0.0.1",
-  "255.255.255.255",
-  "240.0.0.1",
-  "198.18.0.1",
-  "localhost",
-  "LOCALHOST",
-  "localhost.",
-  "ip6-localhost",
-];
 
 describe("a dialler", () => {
   // keeps: a2a-13.2-ssrf
