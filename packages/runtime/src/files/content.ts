@@ -79,11 +79,14 @@ function chunkOf(chunk: unknown): Uint8Array {
   throw new FileError("file.invalid", `A file is made of texts and Uint8Arrays; a chunk of it is ${nameOf(chunk)}.`);
 }
 
-function isLocal(content: object): content is { readonly localPath: string } {
-  return "localPath" in content && typeof content.localPath === "string";
+function isLocal(content: unknown): content is { readonly localPath: string } {
+  return (
+    typeof content === "object" && content !== null && "localPath" in content && typeof content.localPath === "string"
+  );
 }
 
-function isIterable(content: object): content is AsyncIterable<unknown> {
+function isIterable(content: unknown): content is AsyncIterable<unknown> {
+  if (typeof content !== "object" || content === null) return false;
   return Symbol.asyncIterator in content || Symbol.iterator in content;
 }
 

@@ -10,6 +10,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { FileContent, FolderEntries, FolderEntry } from "@nylorun/agents";
 import type { UrlPart } from "@nylorun/protocol";
 
+import { StoreError } from "../store/errors.ts";
 import type { FileStore, HoldLimits } from "../store/files.ts";
 import type { Files, KeepOptions, KeptFile, Place } from "../turn/ports.ts";
 import { BlobError } from "./blob.ts";
@@ -50,6 +51,13 @@ interface Incoming extends Received {
   readonly intake: Intake;
 }
 
+interface Taking {
+  readonly intake: Intake;
+  readonly signal: AbortSignal;
+  /** Bytes. Default: of any file. */
+  readonly limit?: number | undefined;
+}
+
 export class FileKeeper implements Files, KeptFiles {
   readonly #options: FilesOptions;
   readonly decode: KeptFiles["decode"];
@@ -65,7 +73,7 @@ export class FileKeeper implements Files, KeptFiles {
   async keep(place: Place, content: FileContent, { path, mediaType, signal }: KeepOptions): Promise<KeptFile> {
     const type = checked(mediaType) ?? mediaTypeOf(path, content);
     await using intake = await this.#receive(signal);
-    const received = await this.#take(chunksOf(content), intake, signal);
+    const received = await this.#take(chunksOf(content), { intake, signal });
     await this.#place(place, { files: [{ ...received, intake }], anew: true, signal });
     return { ...received, mediaType: type };
   }
@@ -91,7 +99,8 @@ export class FileKeeper implements Files, KeptFiles {
         manifest.add({ path, size, sha256, mediaType: type });
         if (batch.length === AT_ONCE) await flush();
       }
-      const list = await this.#bring(chunksOf(manifest.toBytes()), signal);
+      // It is no file of the author's: nobody could make it smaller.
+      const list = await this.#bring(chunksOf(manifest.toBytes()), signal, Infinity);
       batch.push(list);
       await flush();
       return { size: manifest.size, sha256: list.sha256, mediaType: "application/json" };
@@ -105,7 +114,7 @@ export class FileKeeper implements Files, KeptFiles {
     const { fetcher, limits } = this.#options;
     return fetcher.fetch(part.url, { limit: limits.file, signal }, async ({ chunks, mediaType }) => {
       await using intake = await this.#receive(signal);
-      const received = await this.#take(chunks, intake, signal);
+      const received = await this.#take(chunks, { intake, signal });
       await this.#place(place, { files: [{ ...received, intake }], anew: true, signal });
       return { ...received, mediaType: part.mediaType ?? mediaType ?? "application/octet-stream" };
     });
@@ -116,20 +125,21 @@ export class FileKeeper implements Files, KeptFiles {
   }
 
   /** Bytes that have come in. Whoever is given them forgets them. */
-  async #bring(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Incoming> {
+  async #bring(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal, limit?: number): Promise<Incoming> {
     const intake = await this.#receive(signal);
     try {
-      return { ...(await this.#take(chunks, intake, signal)), intake };
+      return { ...(await this.#take(chunks, { intake, signal, limit })), intake };
     } catch (error) {
       await intake[Symbol.asyncDispose]();
       throw error;
     }
   }
 
-  async #take(chunks: AsyncIterable<Uint8Array>, intake: Intake, signal: AbortSignal): Promise<Received> {
+  async #take(chunks: AsyncIterable<Uint8Array>, taking: Taking): Promise<Received> {
     const { limits, hasRoom } = this.#options;
+    const { intake, signal, limit = limits.file } = taking;
     try {
-      return await receive(chunks, { intake, limit: limits.file, hasRoom, signal });
+      return await receive(chunks, { intake, limit, hasRoom, signal });
     } catch (error) {
       throw told(error);
     }
@@ -179,7 +189,7 @@ export class FileKeeper implements Files, KeptFiles {
       } catch (error) {
         signal.throwIfAborted();
         if (tries === TRIES || isFinal(error)) throw told(error);
-        await pause(Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (tries - 1)), undefined, { signal }).catch(
+        await pause(Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (tries - 1)), undefined, { signal, ref: false }).catch(
           () => undefined,
         );
         signal.throwIfAborted();
@@ -196,7 +206,9 @@ function told(error: unknown): unknown {
 }
 
 function isFinal(error: unknown): boolean {
-  return error instanceof BlobError && error.code !== "blob.failed";
+  if (error instanceof BlobError) return error.code !== "blob.failed";
+  // This process has come to its end.
+  return error instanceof StoreError && error.code === "store.closed";
 }
 
 async function forget(files: Incoming[]): Promise<void> {

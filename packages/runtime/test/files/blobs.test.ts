@@ -17,10 +17,10 @@ import { createMemoryBlobs } from "../../src/files/memory.ts";
 import { createS3Blobs } from "../../src/files/s3.ts";
 import type { Blob } from "../../src/store/files.ts";
 
-let last = 0;
+let made = 0;
 
 function blobOf(bytes: Uint8Array): Blob {
-  return { blob: ++last, sha256: createHash("sha256").update(bytes).digest("hex"), size: bytes.length };
+  return { blob: ++made, sha256: createHash("sha256").update(bytes).digest("hex"), size: bytes.length };
 }
 
 async function receive(blobs: Blobs, bytes: Uint8Array, piece = 100_000): Promise<Intake> {

@@ -3,12 +3,14 @@
  * it passes on is a real store's.
  */
 import { StoreError } from "../../src/store/errors.ts";
+import type { FileStore } from "../../src/store/files.ts";
 import type { Commit, Committed, Store } from "../../src/store/store.ts";
 import type { Claim, TurnKey } from "../../src/turn/record.ts";
 
-type Operation = {
-  [Name in keyof Store]: Store[Name] extends (...args: never[]) => Promise<unknown> ? Name : never;
-}[keyof Store];
+type Asking<Port> = {
+  [Name in keyof Port]: Port[Name] extends (...args: never[]) => Promise<unknown> ? Name : never;
+}[keyof Port];
+type Operation = Asking<Store> | `files.${Asking<FileStore>}`;
 
 /** One operation of the store, as a fault sees it. */
 export interface Asked {
@@ -40,12 +42,18 @@ export class FaultyStore {
   constructor(inner: Store, faults: Faults = {}) {
     this.faults = faults;
     this.#grave.promise.catch(() => undefined);
-    this.store = new Proxy(inner, {
+    this.store = this.#faulty(inner, "");
+  }
+
+  #faulty<Port extends object>(inner: Port, prefix: string): Port {
+    return new Proxy(inner, {
       get: (target, name) => {
         const member = Reflect.get(target, name, target) as unknown;
+        if (name === "files") return this.#faulty(member as object, "files.");
         if (typeof member !== "function") return member;
         if (name === "now") return member.bind(target) as unknown;
-        return (...args: readonly unknown[]) => this.#run(name as Operation, args, member.bind(target));
+        return (...args: readonly unknown[]) =>
+          this.#run(`${prefix}${String(name)}` as Operation, args, member.bind(target));
       },
     });
   }
