@@ -73,6 +73,9 @@ const evil = makeAgent(
         break;
       case "fail":
         return refuse(EVIL);
+      case "file":
+        await turn.file(`${CORPUS[1]}/${CORPUS[3].replaceAll("/", "")}.html`, EVIL, { mediaType: "text/html" });
+        break;
       case "json":
         return { [EVIL]: EVIL };
     }
@@ -211,7 +214,7 @@ describe("the dashboard", { timeout: 200_000 }, () => {
   test("takes nothing that an agent or a reporter wrote for anything but text (P22)", async () => {
     const keys: Keys = { subject: await dashboard.subjectKey("mallory"), operator };
     const { subject: key = "" } = keys;
-    const kinds = ["ask ", "form", "appr", "conn", "lose", "fail", "json", "text"];
+    const kinds = ["ask ", "form", "appr", "conn", "lose", "fail", "file", "json", "text"];
     const tasks = await Promise.all(
       kinds.map((kind) => send(key, "evil", `${kind}${EVIL}`, `evil ${kind}`.replaceAll(" ", "-"))),
     );
@@ -246,6 +249,14 @@ describe("the dashboard", { timeout: 200_000 }, () => {
     await person.go(`#/tasks/evil/${tasks[3]!.id}`);
     await person.page.locator("ask-form code", { hasText: "javascript:xss()" }).waitFor();
     assert.equal(await person.page.locator("a[href^='javascript:' i]").count(), 0);
+    // A page of an agent's is saved, and not opened.
+    await person.go(`#/tasks/evil/${tasks[6]!.id}`);
+    const file = person.page.locator(".file", { hasText: "<img src=x onerror=xss()>" });
+    const downloading = person.page.waitForEvent("download");
+    await file.getByRole("button").click();
+    assert.match((await downloading).suggestedFilename(), /\.html$/);
+    await file.getByText("verified").waitFor();
+    assert.deepEqual(await ran(), []);
   });
 });
 

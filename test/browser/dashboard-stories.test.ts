@@ -1,8 +1,10 @@
 /** What people do in the dashboard, from a message to its end, with the page loaded again and the Runtime started again in the middle. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
 
 import { defineAgent, OutcomeUnknown } from "@nylorun/agents";
@@ -11,6 +13,7 @@ import { meetings } from "../../examples/agents/meetings.ts";
 import { Calendars } from "../../examples/agents/meetings/calendars.ts";
 import { refunds } from "../../examples/agents/refunds.ts";
 import { Shop } from "../../examples/agents/refunds/shop.ts";
+import { Receiver } from "../e2e/receiver.ts";
 import { launchChromium } from "./chromium.ts";
 import { Dashboard } from "./dashboard.ts";
 import type { Keys, Person } from "./dashboard.ts";
@@ -19,6 +22,30 @@ const browser = await launchChromium();
 const world = mkdtempSync(join(tmpdir(), "nylorun-world-"));
 const shop = new Shop(world);
 const calendars = new Calendars(world);
+
+/** As the example refunds, and hands out the receipt. */
+const orders = defineAgent({
+  id: "orders",
+  name: "Orders",
+  description: "Pays an order back after a person has approved it.",
+  version: "1.0.0",
+  skills: [{ id: "refund", name: "Refund", description: "Pays an order back.", tags: ["orders"] }],
+  async run(turn) {
+    const id = turn.text.slice(-4);
+    const plan = turn.plan(["Find the order", "Ask for approval", "Refund"]);
+    plan.start("Find the order");
+    const order = await turn.effect("find order", () => shop.order(id), { idempotent: true });
+    plan.start("Ask for approval");
+    const amount = `${((order?.cents ?? 0) / 100).toFixed(2)} ${order?.currency}`;
+    const detail = { order: id, amount };
+    if (!(await turn.approve({ prompt: `Refund ${amount} to ${order?.customer}?`, detail }))) return "Not refunded.";
+    plan.start("Refund");
+    const receipt = await turn.effect("refund", () => shop.refund(id));
+    turn.usage({ costUsd: receipt.feeUsd, tokens: 1_240 });
+    await turn.file("receipts/receipt.json", JSON.stringify(receipt), { mediaType: "application/json" });
+    return `Refunded ${amount} to ${order?.customer}.`;
+  },
+});
 
 /** Pays, and does not know whether it has. */
 const payer = defineAgent({
@@ -48,7 +75,9 @@ describe("the dashboard", { timeout: 200_000 }, () => {
   let operator: Keys;
 
   before(async () => {
-    dashboard = resources.use(await Dashboard.serve({ agents: [refunds(shop), meetings(calendars), payer] }));
+    const agents = [orders, refunds(shop), meetings(calendars), payer];
+    const pushSecret = [`whsec_${randomBytes(24).toString("base64")}`];
+    dashboard = resources.use(await Dashboard.serve({ agents, pushSecret, pushHosts: ["http://127.0.0.1:*"] }));
     ada = { subject: await dashboard.subjectKey("ada") };
     operator = { operator: await dashboard.operatorKey() };
   });
@@ -62,12 +91,12 @@ describe("the dashboard", { timeout: 200_000 }, () => {
     await person.page.locator("h1", { hasText: text }).waitFor();
   }
 
-  test("takes a refund from a message to its receipt, through a plan, an approval and its cost, over a reload and a restart", async () => {
+  test("takes a refund from a message to its receipt, through a plan, an approval, a file and its cost, over a reload and a restart", async () => {
     await using person = await dashboard.open(browser, ada);
-    await ask(person, "refunds", "Refund order 1001");
+    await ask(person, "orders", "Refund order 1001");
     await person.sees("Refund 42.00 EUR to Ada?");
     const form = person.page.locator("ask-form");
-    assert.match(await form.innerText(), /order\s+1001\s+amount\s+42\s+currency\s+EUR/);
+    assert.match(await form.innerText(), /order\s+1001\s+amount\s+42\.00 EUR/);
     await person.page.locator(".plan li[data-state=active]", { hasText: "Ask for approval" }).waitFor();
 
     await person.go("#/");
@@ -81,6 +110,15 @@ describe("the dashboard", { timeout: 200_000 }, () => {
     await person.press("Approve");
     await person.page.locator(".outcome", { hasText: "Refunded 42.00 EUR to Ada." }).waitFor();
     assert.equal(shop.refunds("1001").length, 1);
+    const file = person.page.locator(".file", { hasText: "receipt.json" });
+    assert.match(await file.innerText(), /application\/json · \d+ B · version 1\s+SHA-256\s+[0-9a-f]{64}/);
+    const downloading = person.page.waitForEvent("download");
+    await file.getByRole("button").click();
+    const download = await downloading;
+    assert.equal(download.suggestedFilename(), "receipt.json");
+    const [{ id } = { id: 0 }] = shop.refunds("1001");
+    assert.equal((JSON.parse(readFileSync(await download.path(), "utf8")) as { id: number }).id, id);
+    await file.getByText("Size and SHA-256 verified.").waitFor();
     const facts = await person.page.locator(".facts").innerText();
     assert.match(facts, /Cost\s+\$0\.25/);
     assert.match(facts, /Trace\s+[0-9a-f]{32}/);
@@ -190,5 +228,29 @@ describe("the dashboard", { timeout: 200_000 }, () => {
     await person.page.locator(".outcome").waitFor();
     await person.page.getByRole("link", { name: "Open, or write more" }).click();
     await person.page.locator(".turn", { hasText: "And order 9999" }).getByText("There is no order 9999.").waitFor();
+  });
+
+  test("lets an operator send again what a webhook did not get, over a restart, and it arrives", async () => {
+    const down = await Receiver.start();
+    const url = down.url("hook");
+    await down[Symbol.asyncDispose]();
+    const caller = await dashboard.client("payer", ada.subject ?? "");
+    await caller.send("Pay", { push: { url: `${url}?token=hidden` } });
+    await using person = await dashboard.open(browser, operator);
+    await person.go("#/operator");
+    const delivery = person.page.locator(".delivery", { hasText: url });
+    await delivery.getByText("Waiting").first().waitFor();
+    assert.doesNotMatch(await person.text(), /hidden/);
+    await person.sitsOutRestart((home) => {
+      // A day later, so to say.
+      using database = new DatabaseSync(join(home, "nylorun.db"));
+      database.exec("UPDATE outbox SET given_up_at = created_at; UPDATE push_configs SET due_at = NULL");
+    });
+    await person.reload();
+    await delivery.getByText("Given up").first().waitFor();
+    await using up = await Receiver.start(down.port);
+    await delivery.getByRole("button", { name: "Send it again" }).first().click();
+    await person.sees("It is being sent again.");
+    await up.until("hook", ({ length }) => length > 0);
   });
 });

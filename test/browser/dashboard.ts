@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { Agent } from "@nylorun/agents";
 import { createA2aClient } from "@nylorun/agents/a2a";
 import type { A2aClient } from "@nylorun/agents/a2a";
 import { startRuntime } from "@nylorun/runtime";
@@ -19,25 +18,21 @@ export interface Keys {
   readonly operator?: string;
 }
 
+type ServeOptions = Partial<RuntimeOptions> & Pick<RuntimeOptions, "agents">;
+
 /** A home that is served, and can be served again. */
 export class Dashboard implements AsyncDisposable {
   runtime: Runtime;
   readonly #folder: string;
-  readonly #options: Partial<RuntimeOptions>;
-  #agents: readonly Agent[];
+  readonly #options: ServeOptions;
 
-  private constructor(
-    runtime: Runtime,
-    folder: string,
-    options: Partial<RuntimeOptions> & Pick<RuntimeOptions, "agents">,
-  ) {
+  private constructor(runtime: Runtime, folder: string, options: ServeOptions) {
     this.runtime = runtime;
     this.#folder = folder;
     this.#options = options;
-    this.#agents = options.agents;
   }
 
-  static async serve(options: Partial<RuntimeOptions> & Pick<RuntimeOptions, "agents">): Promise<Dashboard> {
+  static async serve(options: ServeOptions): Promise<Dashboard> {
     const folder = mkdtempSync(join(tmpdir(), "nylorun-dashboard-"));
     const runtime = await startRuntime({
       home: join(folder, "home"),
@@ -49,14 +44,13 @@ export class Dashboard implements AsyncDisposable {
     return new Dashboard(runtime, folder, options);
   }
 
-  /** Stops, and serves the same home at the same address; with other agents, if they are given. */
-  async restart(agents: readonly Agent[] = this.#agents): Promise<void> {
+  /** Stops, and serves the same home at the same address. @param meanwhile What is done while it is stopped. */
+  async restart(meanwhile?: (home: string) => void): Promise<void> {
     const port = Number(new URL(this.runtime.url).port);
+    const { home } = this.runtime;
     await this.runtime.stop();
-    this.#agents = agents;
-    const home = join(this.#folder, "home");
-    const options = { home, logLevel: "silent", stopGraceMs: 0, ...this.#options, agents, port } as const;
-    this.runtime = await startRuntime(options);
+    meanwhile?.(home);
+    this.runtime = await startRuntime({ home, logLevel: "silent", stopGraceMs: 0, ...this.#options, port });
   }
 
   subjectKey(subject: string): Promise<string> {
@@ -151,8 +145,8 @@ export class Person implements AsyncDisposable {
   }
 
   /** The Runtime stops and starts again, and the page finds that out by itself. */
-  async sitsOutRestart(agents?: readonly Agent[]): Promise<void> {
-    await this.#dashboard.restart(agents);
+  async sitsOutRestart(meanwhile?: (home: string) => void): Promise<void> {
+    await this.#dashboard.restart(meanwhile);
     await this.page.locator(".state[data-live=true]").waitFor();
   }
 
