@@ -8,7 +8,7 @@ export default defineAgent({
   version: "1.0.0",
   skills: [{ id: "any", name: "Any", description: "For tests.", tags: ["test"] }],
 
-  run(turn) {
+  async run(turn) {
     const [mood, rest = ""] = turn.text.split(" ", 2);
     switch (mood) {
       case "ask":
@@ -21,6 +21,9 @@ export default defineAgent({
         return new Promise<string>((resolve) => turn.signal.addEventListener("abort", () => resolve("")));
       case "work":
         return turn.effect("work", () => new Promise<string>((resolve) => setTimeout(resolve, Number(rest), "done")));
+      case "grow":
+        await turn.effect("work", () => new Promise<string>((resolve) => setTimeout(resolve, Number(rest), "done")));
+        return "x".repeat(4_000_000);
       default:
         return turn.text;
     }

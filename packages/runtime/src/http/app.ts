@@ -43,6 +43,7 @@ import {
   noSuchPath,
   stopping,
   storeDown,
+  storeFull,
   storeRefusal,
   unauthenticated,
   wrongHost,
@@ -77,6 +78,8 @@ export interface AppOptions {
   readonly authenticate: Authenticate;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Whether the disk has room for what is new. */
+  readonly disk: { readonly isThere: boolean };
   readonly settings: AppSettings;
   /** Default: there is none, and a cookie is no credential. */
   readonly dashboard?: DashboardOptions | undefined;
@@ -166,6 +169,7 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
         log.error({ error }, "The store does not answer.");
         return refuse(storeDown);
       }
+      if (!options.disk.isThere) return refuse(storeFull);
       return jsonText('{"status":"ready"}');
     })
     .route("/", dashboard === undefined ? new Hono() : dashboardRoutes(dashboard))

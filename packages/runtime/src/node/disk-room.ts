@@ -38,7 +38,7 @@ export class DiskRoom implements Disposable {
   }
 
   get isThere(): boolean {
-    return this.#free === undefined || this.#free >= this.#options.least;
+    return this.#free === undefined || this.#free > this.#options.least;
   }
 
   [Symbol.dispose](): void {

@@ -161,6 +161,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     authenticate: checked(options.authenticate) ?? (await authenticator(core, settings)),
     log,
     metrics: core.metrics,
+    disk: core.disk,
     settings: { ...settings, publicUrl },
     stopping: stopping.signal,
     cardKeys: await cardKeysOf(settings),
