@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -16,6 +16,7 @@ import { readPage, ROOT } from "./page.ts";
 /** For whatever is waited for, in milliseconds. */
 const PATIENCE = 30_000;
 const { fences } = readPage("README.md");
+const README = readFileSync(join(ROOT, "README.md"), "utf8");
 
 /** A folder that stands for the reader's, where everything is found that is found in a clone. */
 function openFolder(): { readonly path: string } & Disposable {
@@ -115,6 +116,17 @@ describe("README.md", { timeout: 4 * PATIENCE }, () => {
       const open = asked.status.message?.metadata?.[EXTENSIONS.interactions] as OpenInteraction | undefined;
       assert.equal(open?.prompt, "Greet Ada?");
       const { interactionId } = open;
+      // In the dashboard, it is the same subject's.
+      const dashboard = `http://127.0.0.1:${port}/dashboard/`;
+      assert.ok(README.includes("http://127.0.0.1:6956/dashboard/"));
+      const page = await fetch(dashboard);
+      assert.match(await page.text(), /<!doctype html>/i);
+      const signedIn = await fetch(`${dashboard}session`, {
+        method: "POST",
+        headers: { "content-type": "application/json", origin: `http://127.0.0.1:${port}` },
+        body: JSON.stringify({ key }),
+      });
+      assert.equal(((await signedIn.json()) as { subject?: string }).subject, "ada");
       const done = await send({
         messageId: "2",
         taskId: asked.id,

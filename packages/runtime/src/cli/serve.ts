@@ -35,5 +35,5 @@ export function addServeCommand(program: Command, announce: Announce = say): voi
 function say({ url, home, agents }: Runtime): void {
   const width = Math.max(...agents.map(({ id }) => id.length));
   const lines = agents.map(({ id }) => `  ${id.padEnd(width)}  ${url}/v1/a2a/agents/${id}/`);
-  process.stdout.write(`Serving at ${url} (home: ${home})\n${lines.join("\n")}\n`);
+  process.stdout.write(`Serving at ${url} (home: ${home})\n${lines.join("\n")}\nDashboard at ${url}/dashboard/\n`);
 }

@@ -177,7 +177,7 @@ describe("nylorun serve", () => {
     const url = await serving.ready;
     assert.equal(
       serving.stdout,
-      `Serving at ${url} (home: ${place.home})\n  echo         ${url}/v1/a2a/agents/echo/\n  longer-name  ${url}/v1/a2a/agents/longer-name/\n`,
+      `Serving at ${url} (home: ${place.home})\n  echo         ${url}/v1/a2a/agents/echo/\n  longer-name  ${url}/v1/a2a/agents/longer-name/\nDashboard at ${url}/dashboard/\n`,
     );
     assert.equal(serving.stderr, "");
     assert.equal(statSync(place.home).mode & 0o777, 0o700);
