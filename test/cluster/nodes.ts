@@ -58,9 +58,10 @@ export class Nodes implements AsyncDisposable {
     this.proxy.targets = Object.assign([...this.proxy.targets], { [n]: url });
   }
 
-  /** A key for a subject. */
-  async key(subject: string): Promise<string> {
-    const added = await nylorun(this.#home(0), "keys", "add", "--subject", subject);
+  /** A key for a subject, or for an operator. */
+  async key(subject: string | undefined): Promise<string> {
+    const whose = subject === undefined ? ["--operator"] : ["--subject", subject];
+    const added = await nylorun(this.#home(0), "keys", "add", ...whose);
     if (added.code !== 0) throw new Error(added.stderr);
     return added.stdout.trim();
   }

@@ -74,6 +74,15 @@ export class Serving implements AsyncDisposable {
     await this.ended;
   }
 
+  /** Stops all of it, as a machine that is suspended would be, until it is woken. */
+  pause(): void {
+    this.#process.kill("SIGSTOP");
+  }
+
+  wake(): void {
+    this.#process.kill("SIGCONT");
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
   }
