@@ -64,6 +64,11 @@ const TABLES: readonly (readonly [title: string, rows: readonly Row[]])[] = [
         then: "`effect.exhausted`",
       },
       {
+        what: "agents that call each other in a row",
+        from: ["runtime/src/turn/callee.ts", "deepest"],
+        then: "`callee.refused`",
+      },
+      {
         what: "earlier turns that an agent is given",
         from: ["runtime/src/turn/earlier.ts", "earlierLimit"],
         then: "the latest",

@@ -111,6 +111,7 @@ function outcomeOf(played: Played, script: Script): Outcome {
     // What effects say, they say again when they run again.
     history: run.history.filter(({ text }) => !observer.saidInEffects.has(text)),
     totals: turn.view.totals,
+    calls: played.calls,
     world: script.world?.(),
   };
   // Keys of effects are made by chance.

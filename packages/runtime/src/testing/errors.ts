@@ -33,5 +33,7 @@ export type TestingErrorCode =
   | "answer.wrong"
   /** The agent came to its end, or to a wait without one, before all answers were given. */
   | "answer.unused"
+  /** The agent calls another one, and the script does not say what that does. */
+  | "agent.unscripted"
   /** Nothing has happened for too long. */
   | "run.stuck";

@@ -14,6 +14,7 @@ import { asyncContext } from "../node/unheard.ts";
 import { createLocalSignal } from "../store/local-signal.ts";
 import type { MemoryHome } from "../store/memory/store.ts";
 import type { Commit, Committed, Store } from "../store/store.ts";
+import type { Callees } from "../turn/callee.ts";
 import { createEngine } from "../turn/engine.ts";
 import type { Engine } from "../turn/engine.ts";
 import type { EngineLimits, EngineLog, Files } from "../turn/ports.ts";
@@ -53,6 +54,8 @@ export interface Lives {
   readonly fetcher: Fetcher;
   readonly time: SimulatedTime;
   readonly agent: Agent;
+  /** The agents that it calls. */
+  readonly callees: Callees;
   readonly crash: Crash | undefined;
   readonly log: EngineLog;
   /** A run writes: called before it does. Gives the number of the write. */
@@ -76,7 +79,7 @@ export class Life {
   readonly #timers: ProcessTimers;
 
   constructor(lives: Lives) {
-    const { home, time, agent, log } = lives;
+    const { home, time, agent, log, callees } = lives;
     const signal = createLocalSignal();
     this.#lives = lives;
     this.#timers = time.timers();
@@ -101,6 +104,7 @@ export class Life {
       files: this.#files(),
       asyncContext,
       misfit,
+      callees,
       timers: this.#timers,
     });
   }

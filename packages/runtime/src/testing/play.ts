@@ -15,6 +15,8 @@ import type { Entry } from "../turn/journal.ts";
 import type { EngineLog } from "../turn/ports.ts";
 import type { LostEffect, TurnRecord } from "../turn/record.ts";
 import { answerText } from "./answers.ts";
+import { CalledAgents } from "./called-agents.ts";
+import type { TestCall } from "./called-agents.ts";
 import { reactionTo, wrong } from "./caller.ts";
 import { TestingError } from "./errors.ts";
 import { scriptedFetcher, testFile } from "./files.ts";
@@ -34,6 +36,8 @@ const idleLimit = 100;
 const settled = 3;
 /** Turns of the event loop in which what is to happen at once happens. */
 const promptly = 20;
+/** Turns of the event loop in which what is tried once is tried. */
+const patiently = 1000;
 /** A process looks at what is due, and tries effects again, after this time, in milliseconds, or sooner. */
 const longestNapMs = 30_000;
 
@@ -49,6 +53,7 @@ export interface Played {
   readonly interactions: readonly OpenInteraction[];
   readonly observer: Observer;
   readonly files: readonly TestFile[];
+  readonly calls: readonly TestCall[];
   /** Whether the process died as it was to. */
   readonly crashed: boolean;
   /** Non-idempotent effects whose outcome the crash left unknown. */
@@ -74,6 +79,7 @@ class Play {
   readonly #scope: { readonly subject: string; readonly agent: string };
   readonly #time: SimulatedTime;
   readonly #observer: Observer;
+  readonly #called: CalledAgents;
   readonly #lives: Lives;
   readonly #deadline: number;
   readonly #journal: Entry[] = [];
@@ -90,6 +96,7 @@ class Play {
     const time = new SimulatedTime((script.now ?? new Date("2026-01-01T09:00:00Z")).getTime());
     this.#time = time;
     this.#observer = new Observer(script, () => time.now());
+    this.#called = new CalledAgents(script.agents ?? {}, (error) => this.#observer.complain(error));
     this.#deadline = performance.now() + this.#patienceMs;
     this.#lives = {
       home: createMemoryHome(),
@@ -97,6 +104,7 @@ class Play {
       fetcher: scriptedFetcher(script.urls ?? {}),
       time,
       agent: this.#observer.watch(agent),
+      callees: this.#called,
       crash,
       log: this.#log(),
       writing: (change) => writes.push(writeText(change, this.#journal)) - 1,
@@ -116,6 +124,7 @@ class Play {
       const parts = typeof message === "string" ? [{ text: message }] : message;
       const turn = await this.#send({ messageId: "message", role: "ROLE_USER", parts, contextId: "conversation" });
       const last = await this.#follow(turn);
+      if (isTerminal(taskStateOf(last.state))) await this.#recalled();
       this.#observer.check();
       const left = this.#script.answers?.[this.#answers];
       if (left !== undefined) {
@@ -128,6 +137,7 @@ class Play {
         interactions: [...this.#shown.values()],
         observer: this.#observer,
         files: await this.#files(last),
+        calls: this.#called.calls,
         crashed: this.#crashed,
         lost: this.#lost,
       };
@@ -170,6 +180,12 @@ class Play {
       if (at === undefined || idle > idleLimit) return now;
       this.#time.pass(at);
     }
+  }
+
+  /** What the turn had called for, and is waited for no longer, is told so when the turn has ended. */
+  async #recalled(): Promise<void> {
+    const isOpen = () => this.#called.calls.some(({ state }) => !isTerminal(state));
+    for (let turns = 0; isOpen() && turns < patiently; turns++) await setImmediate();
   }
 
   /** Until no turn runs, nothing is due, or the process is dead. */

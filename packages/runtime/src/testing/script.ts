@@ -2,6 +2,7 @@ import type { Effect, Part, PlanStep, TaskState } from "@nylorun/agents";
 import type { OpenInteraction, Task } from "@nylorun/protocol";
 
 import type { Answer } from "./answers.ts";
+import type { CalledAgent, TestCall } from "./called-agents.ts";
 import type { TestFile } from "./files.ts";
 
 /** One message to an agent, and what its caller does about what follows. */
@@ -17,6 +18,8 @@ export interface Script {
   readonly effects?: Readonly<Record<string, (effect: Effect) => unknown>>;
   /** What the URLs of the message's `url` parts lead to: they are fetched from here, and from nowhere else. */
   readonly urls?: Readonly<Record<string, string | Uint8Array>>;
+  /** The agents that it calls (`turn.call`), by id or address. They are new for each run. */
+  readonly agents?: Readonly<Record<string, CalledAgent>>;
   /** Called before the run, and by `assertDurable` before each: makes the world anew that the effects act on. */
   readonly prepare?: () => void | Promise<void>;
   /** What the effects have done to the world, as JSON: `assertDurable` compares it too. */
@@ -48,6 +51,8 @@ export interface TestRun {
   readonly effects: readonly TestEffect[];
   /** The files and folders that the agent made, in the order in which it first did. */
   readonly files: readonly TestFile[];
+  /** The calls of other agents, in the order in which these had them. */
+  readonly calls: readonly TestCall[];
   /** The interactions that were shown to the caller, in order. */
   readonly interactions: readonly OpenInteraction[];
   /** The name of the effect whose outcome is lost, if the turn is uncertain: an operator would have to say. */

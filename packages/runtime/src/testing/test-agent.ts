@@ -31,7 +31,7 @@ export function checked(agent: Agent): Agent {
   throw new TypeError("The first argument must be an agent, as defineAgent({…}) makes it.");
 }
 
-export function testRun({ turn, interactions, observer, files, now }: Played): TestRun {
+export function testRun({ turn, interactions, observer, files, calls, now }: Played): TestRun {
   const links = { linkOf: ({ artifactId }: Artifact) => `nylorun-test:${artifactId}` };
   const task = taskOf(turn, { taskIds, active: new Set(EXTENSION_URIS), links });
   const part = turn.view.artifacts?.find(({ artifactId }) => artifactId === "output")?.parts[0];
@@ -54,6 +54,7 @@ export function testRun({ turn, interactions, observer, files, now }: Played): T
       at: new Date(at),
     })),
     files,
+    calls,
     interactions,
     uncertain,
     now: new Date(now),
