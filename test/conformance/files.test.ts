@@ -203,6 +203,37 @@ describe("files/v1", () => {
     assert.deepEqual(artifacts?.[0]?.parts[0]?.data, [["table.csv", "text/csv", "a,b\n1,2\n"]]);
   });
 
+  // keeps: files-in-few
+  it("fetches a few at a time, however many a message names", async () => {
+    let [now, most, asked] = [0, 0, 0];
+    const server = createServer((_, response) => {
+      asked++;
+      most = Math.max(most, ++now);
+      setTimeout(() => {
+        now--;
+        response.writeHead(200, { "content-type": "text/plain" }).end("x");
+      }, 20);
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const host = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      await using open = await serve({ agents: [clerk], fileHosts: [host], a2aWaitMs: 30_000 });
+      const caller = await open.as("ada");
+      const parts = [{ text: "read" }, ...Array.from({ length: 40 }, (_, index) => ({ url: `${host}/${index}` }))];
+      const ask = () =>
+        caller.result<{ task: Task }>("clerk", "SendMessage", { message: messageOf("", { parts }) }, ACTIVE);
+      assert.equal((await ask()).task.status.state, "TASK_STATE_COMPLETED");
+      assert.deepEqual([asked, most], [40, 4], "of one message");
+      most = 0;
+      await Promise.all(Array.from({ length: 4 }, ask));
+      assert.deepEqual([asked, most], [200, 8], "from one host");
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+
   // keeps: files-in-fetched, files-in-refused
   it("fetches what a part names, and nothing of an inner network, of which it tells nothing", async () => {
     let asked = 0;

@@ -22,6 +22,7 @@ export const FILES = [
   section(FILES_RULES, ["in", "Files in"], {
     raw: must("`raw` parts are taken, up to the size of a body."),
     fetched: must("`url` parts are fetched before the turn runs."),
+    few: must("A few are fetched at a time: 4 of one message, 8 from one host, 64 in all; the others wait."),
     refused: must(
       "Addresses that are not public are not fetched, unless the operator lists the host; the task fails and says which part, and never what was probed.",
     ),

@@ -128,6 +128,27 @@ const TABLES: readonly (readonly [title: string, rows: readonly Row[]])[] = [
     ],
   ],
   [
+    "Files",
+    [
+      { what: "one file", from: "fileBytes", unit: "bytes", then: "`file.tooLarge`; of a `url` part: FAILED" },
+      { what: "all files together", from: "totalBytes", unit: "bytes", then: "`file.noRoom`" },
+      { what: "how long a fetch takes", from: "fileFetchMs", unit: "ms", then: "FAILED" },
+      { what: "how long a link is good for", from: "fileLinkMs", unit: "ms", then: "410: ask for the task again" },
+      {
+        what: "fetches at once, of one message",
+        from: ["runtime/src/files/files.ts", "FETCHES_OF_TURN"],
+        then: "the others wait",
+      },
+      {
+        what: "fetches at once, from one host",
+        from: ["runtime/src/files/files.ts", "FETCHES_OF_HOST"],
+        then: "the others wait",
+      },
+      { what: "fetches at once, in all", from: ["runtime/src/files/files.ts", "FETCHES"], then: "the others wait" },
+      { what: "files of a folder", from: ["runtime/src/files/manifest.ts", "MOST_ENTRIES"], then: "`file.invalid`" },
+    ],
+  ],
+  [
     "Progress",
     [
       { what: "characters of a stage", from: ["protocol/src/progress/event.ts", "STAGE_LENGTH"], then: "cut" },

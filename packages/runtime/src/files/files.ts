@@ -23,6 +23,7 @@ import { keptFiles } from "./kept.ts";
 import type { KeptFiles } from "./kept.ts";
 import { Manifest, MOST_ENTRIES } from "./manifest.ts";
 import { isMediaType, mediaTypeByPath } from "./media-type.ts";
+import { Turnstile } from "./turnstile.ts";
 
 /** In bytes. */
 export interface FileLimits extends HoldLimits {
@@ -41,6 +42,10 @@ export interface FilesOptions {
 
 /** Files of a folder that are put in their places together. */
 const AT_ONCE = 64;
+/** Fetches of what callers name that are under way at once: in all, for one turn, and from one host. */
+const FETCHES = 64;
+const FETCHES_OF_TURN = 4;
+const FETCHES_OF_HOST = 8;
 /** Of what the blob store or the Store does not do, and the first and the longest pause between them, in milliseconds: doubling. */
 const TRIES = 10;
 const FIRST_PAUSE = 200;
@@ -60,6 +65,7 @@ interface Taking {
 
 export class FileKeeper implements Files, KeptFiles {
   readonly #options: FilesOptions;
+  readonly #turnstile = new Turnstile();
   readonly decode: KeptFiles["decode"];
   readonly read: KeptFiles["read"];
   readonly sizeOf: KeptFiles["sizeOf"];
@@ -112,7 +118,13 @@ export class FileKeeper implements Files, KeptFiles {
   /** @throws FileError `file.notFetched`; the signal's reason. */
   async fetch(place: Place, part: UrlPart, { signal }: Pick<KeepOptions, "signal">): Promise<KeptFile> {
     const { fetcher, limits } = this.#options;
-    return fetcher.fetch(part.url, { limit: limits.file, signal }, async ({ chunks, mediaType }) => {
+    const counts = [
+      { of: "all", most: FETCHES },
+      { of: `turn ${place.context} ${place.turn}`, most: FETCHES_OF_TURN },
+      { of: `host ${URL.parse(part.url)?.hostname ?? ""}`, most: FETCHES_OF_HOST },
+    ];
+    using _ = await this.#turnstile.enter(counts, signal);
+    return await fetcher.fetch(part.url, { limit: limits.file, signal }, async ({ chunks, mediaType }) => {
       await using intake = await this.#receive(signal);
       const received = await this.#take(chunks, { intake, signal });
       await this.#place(place, { files: [{ ...received, intake }], anew: true, signal });
