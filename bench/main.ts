@@ -14,6 +14,7 @@ export interface BenchOptions {
 
 const benchmarks: Readonly<Record<string, () => Promise<{ run(options: BenchOptions): Promise<void> }>>> = {
   dashboard: () => import("./dashboard.ts"),
+  files: () => import("./files.ts"),
   get: () => import("./get.ts"),
   list: () => import("./list.ts"),
   parked: () => import("./parked.ts"),

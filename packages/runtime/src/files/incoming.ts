@@ -47,9 +47,20 @@ export class Incoming {
   }
 }
 
+/** Bytes that are written in one go: while they are, the next ones come in. */
+const PIECE = 1024 * 1024;
+/** Bytes after which the disk is asked to have them, so that little is left for the end. */
+const SYNCED = 16 * 1024 * 1024;
+
 export class IncomingFile {
   readonly path: string;
   readonly #handle: FileHandle;
+  #pieces: Uint8Array[] = [];
+  #pending = 0;
+  #unsynced = 0;
+  /** The write, and the sync, that are under way. Each is waited for before the next. */
+  #writing: Promise<void> = Promise.resolve();
+  #syncing: Promise<void> | undefined;
   #isOnDisk = false;
   #isOpen = true;
 
@@ -59,25 +70,75 @@ export class IncomingFile {
   }
 
   async write(bytes: Uint8Array): Promise<void> {
-    for (let from = 0; from < bytes.length;) {
-      const { bytesWritten } = await this.#handle.write(bytes, from, bytes.length - from);
-      from += bytesWritten;
-    }
+    // A copy: whoever gave them may use them again.
+    this.#pieces.push(Uint8Array.from(bytes));
+    this.#pending += bytes.length;
+    if (this.#pending >= PIECE) await this.#flush();
+  }
+
+  /** Resolves when the file holds everything that was written. */
+  async finish(): Promise<void> {
+    await this.#flush();
+    await this.#writing;
   }
 
   /** Resolves when it can be relied on that the bytes are there after a loss of power. */
   async sync(): Promise<void> {
-    if (!this.#isOnDisk) await this.#handle.sync();
+    if (this.#isOnDisk) return;
+    await this.finish();
+    await this.#syncing;
+    await this.#handle.sync();
     this.#isOnDisk = true;
   }
 
   async forget(): Promise<void> {
     if (this.#isOpen) {
       this.#isOpen = false;
+      await this.#writing.catch(() => undefined);
+      await this.#syncing?.catch(() => undefined);
       await this.#handle.close();
     }
     await rm(this.path, { force: true });
   }
+
+  /** Waits for the write before, and begins one of what has come in since. */
+  async #flush(): Promise<void> {
+    const pieces = this.#pieces;
+    const length = this.#pending;
+    this.#pieces = [];
+    this.#pending = 0;
+    await this.#writing;
+    if (length === 0) return;
+    this.#writing = this.#writeAll(pieces);
+    // Whoever waits for it next is told.
+    this.#writing.catch(() => undefined);
+    this.#unsynced += length;
+    if (this.#unsynced < SYNCED || this.#syncing !== undefined) return;
+    this.#unsynced = 0;
+    this.#syncing = this.#writing.then(() => this.#handle.datasync());
+    this.#syncing.then(
+      () => (this.#syncing = undefined),
+      () => undefined,
+    );
+  }
+
+  async #writeAll(pieces: readonly Uint8Array[]): Promise<void> {
+    let left = pieces;
+    while (left.length > 0) {
+      const { bytesWritten } = await this.#handle.writev(left);
+      left = after(left, bytesWritten);
+    }
+  }
+}
+
+/** What of these pieces is left after so many bytes. */
+function after(pieces: readonly Uint8Array[], bytes: number): readonly Uint8Array[] {
+  let skip = bytes;
+  for (const [index, piece] of pieces.entries()) {
+    if (skip < piece.length) return [piece.subarray(skip), ...pieces.slice(index + 1)];
+    skip -= piece.length;
+  }
+  return [];
 }
 
 /** @throws BlobError */

@@ -43,6 +43,7 @@ export function createS3Blobs({ url, incoming: folder, ...credentials }: S3Optio
     // It may have been placed before: what is in a process that died, or in one beside this.
     const found = await storage.ask("HEAD", key, { tolerate: [404] });
     if (found.ok && Number(found.headers.get("content-length")) === blob.size) return;
+    await file.finish();
     // Read anew at each try; its length is known, so that it is sent as it is.
     const body = await openAsBlob(file.path);
     await storage.ask("PUT", key, { body, headers: { "x-amz-content-sha256": blob.sha256 }, ms: LONG });
