@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
+import { assertDurable, testAgent } from "@nylorun/runtime/testing";
 import * as fc from "fast-check";
 
+import profiler from "../profiler.ts";
 import { kindOf } from "../profiler/cell.ts";
 import { inferType, profileColumn } from "../profiler/column.ts";
 import type { ColumnProfile } from "../profiler/column.ts";
@@ -297,5 +299,26 @@ describe("profiles", () => {
       }),
       { numRuns: 50 },
     );
+  });
+});
+
+describe("the agent", () => {
+  test("makes its report and its chart once, whenever its process dies (E7)", async () => {
+    const url = "https://example.com/people.csv";
+    const { run, uncertain } = await assertDurable(profiler, {
+      message: [{ url, mediaType: "text/csv" }],
+      urls: { [url]: "name,age\nAda,36\nBo,41\n" },
+    });
+    assert.deepEqual(uncertain, []);
+    const [report, chart] = run.files;
+    assert.deepEqual([report?.path, report?.version, chart?.path, chart?.version], ["report.md", 1, "chart.svg", 1]);
+    assert.match(report!.text, /^# people.csv\n\n2 rows, 2 columns/);
+  });
+
+  test("takes one file at a time", async () => {
+    const raw = Buffer.from("a,b\n1,2\n").toString("base64");
+    const { state, status } = await testAgent(profiler, { message: [{ raw }, { raw }] });
+    assert.equal(state, "TASK_STATE_REJECTED");
+    assert.equal(status, "This agent profiles one CSV at a time; it got 2 files.");
   });
 });
