@@ -283,6 +283,7 @@ describe("push", () => {
       }
     });
 
+    // keeps: push-sent-extensions
     it("hold no data of extensions that the request did not activate", async () => {
       const { id: taskId } = await ada.send("actor", "approve");
       await create(taskId, "/plain");

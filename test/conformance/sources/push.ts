@@ -69,5 +69,28 @@ export const PUSH = [
     ),
     ordered: must("What is sent to one config is in the order in which it happened."),
     snapshot: must("A config for a task that has ended, or waits, is told so at once."),
+    extensions: must(
+      "It carries data of those extensions that the request which made its config activated, and of no others.",
+    ),
+  }),
+  section(PUSH_RULES, ["attempts", "Attempts"], {
+    id: must("`webhook-id` is the same on each attempt of a delivery; the time and the signature are that attempt's."),
+    taken: must("2xx takes a delivery, and nothing else does; the answer's body is not looked at."),
+    retried: must(
+      "What fails is tried again after 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, then every 2 to 4 h, with jitter.",
+    ),
+    day: must(
+      "It is tried for a day after it came to be, and once at least; then it is given up, kept, and can be sent again.",
+    ),
+    "retry-after": must("`Retry-After` is honoured within that day."),
+    gone: must("410 ends the config."),
+    drained: must("When a webhook is back it is told at once all that waited."),
+    restart: must("What waited when the process ended is told by the next one."),
+    apart: must("A webhook that is slow or down delays nobody else's, and no answer to a caller."),
+    address: must("The address is checked at every attempt, when it is dialled."),
+    rotation: must(
+      "While one secret replaces another, both sign; the key of v1a changes by itself, and the next one is published before.",
+    ),
+    forgery: must("Who has the secret cannot pose as the Runtime to one that checks v1a."),
   }),
 ];

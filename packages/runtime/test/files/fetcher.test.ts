@@ -132,6 +132,7 @@ describe("a fetcher", () => {
     assert.equal(server.calls, 0);
   });
 
+  // keeps: files-in-redirects
   it("refuses what a name or a redirect leads to in there, though its own address may be called (A23)", async () => {
     await using inner = await serve((_, response) => response.end("secret"));
     await using server = await serve((request, response) => {
@@ -153,6 +154,7 @@ describe("a fetcher", () => {
     assert.equal(inner.calls, 0);
   });
 
+  // keeps: files-in-redirects
   it("dials what it checked, whatever the name leads to the second time (A23)", async () => {
     await using server = await serve((_, response) => response.end("secret"));
     await using names = await serveNames({ "rebind.test": [["93.184.216.34"], ["127.0.0.1"]] });
@@ -221,6 +223,7 @@ describe("a fetcher", () => {
     await assert.rejects(over, /enough/);
   });
 
+  // keeps: files-in-bounded
   it("does not believe a length that is not true", async () => {
     const said = new Map([
       ["/short", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nonly this"],
@@ -245,6 +248,7 @@ describe("a fetcher", () => {
     server.close();
   });
 
+  // keeps: files-in-bounded
   it("stops a file that is too large as soon as that is known, however long it goes on", async () => {
     let sent = 0;
     await using server = await serve((request, response) => {

@@ -45,6 +45,7 @@ describe("a link to a file", () => {
     assert.deepEqual(await links.open(tokenOf(await links.make(folder))), folder);
   });
 
+  // keeps: files-link-fresh, files-link-forged
   it("is good for its time and not longer; another is made each time", async () => {
     const rows = new Rows();
     const links = rows.links();
@@ -57,6 +58,7 @@ describe("a link to a file", () => {
     assert.deepEqual(await links.open(later), linked);
   });
 
+  // keeps: files-link-forged
   it("that was altered anywhere is none, whatever its time", async () => {
     const rows = new Rows();
     const links = rows.links();

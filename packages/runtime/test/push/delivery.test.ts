@@ -45,6 +45,7 @@ describe("a webhook", () => {
   });
   after(() => receiver[Symbol.asyncDispose]());
 
+  // keeps: push-attempts-id, push-attempts-taken, push-sent-ordered
   it("that fails in every way hears of each change, in order, under one id for all attempts, signed anew for each (A26, A27)", async () => {
     await using post = await Post.open({ hosts });
     const fails = ["500", "hang", "429:60", "close", "broken", "301", "moved:elsewhere", "400", "hang", "503"];
@@ -89,6 +90,7 @@ describe("a webhook", () => {
     assert.equal(await post.waiting(), 0);
   });
 
+  // keeps: push-attempts-taken
   it("that takes a delivery and breaks off, or never ends its answer, has taken it", async () => {
     await using post = await Post.open({ hosts });
     for (const [n, way] of ["half", "drip"].entries()) {
@@ -98,6 +100,7 @@ describe("a webhook", () => {
     assert.deepEqual(post.outcomes, ["delivered", "delivered", "delivered", "delivered"]);
   });
 
+  // keeps: push-attempts-gone
   it("that says 410 is told nothing more, not even what waited", async () => {
     await using post = await Post.open({ hosts });
     const turn = await post.listen(receiver.url("gone", "500", "410", "ok"));
@@ -113,6 +116,7 @@ describe("a webhook", () => {
     assert.deepEqual(textsOf(receiver.of("gone")), ["first", "first"]);
   });
 
+  // keeps: push-attempts-retry-after
   it("that asks to be left alone is, for as long as it says, but not beyond the day", async () => {
     await using post = await Post.open({ hosts });
     await post.change(await post.listen(receiver.url("later", "503:1800", "429:999999999", "ok")), "x");
@@ -123,6 +127,7 @@ describe("a webhook", () => {
     assert.equal((await post.nextDue())! - post.now(), 23.5 * HOUR);
   });
 
+  // keeps: push-attempts-day
   it("that is down for a day is given up, visibly, after at least one attempt of each; what comes later is tried, and what is sent again arrives (A26)", async () => {
     await using post = await Post.open({ hosts });
     const down = await Receiver.start();
@@ -163,6 +168,7 @@ describe("a webhook", () => {
     await verify(received, post);
   });
 
+  // keeps: push-attempts-drained
   it("that is back is told at once all that waited, without pauses", async () => {
     await using post = await Post.open({ hosts });
     const turn = await post.listen(receiver.url("backlog", "500", "500", "500", "ok"));
@@ -179,6 +185,7 @@ describe("a webhook", () => {
     );
   });
 
+  // keeps: push-attempts-restart
   it("hears what waited when the process ended, from the next one (A25)", async () => {
     await using post = await Post.open({ hosts });
     const turn = await post.listen(receiver.url("restarted", "hang", "ok"));
@@ -191,6 +198,7 @@ describe("a webhook", () => {
     assert.equal(received[0]!.headers["webhook-id"], received[1]!.headers["webhook-id"]);
   });
 
+  // keeps: push-attempts-address
   it("at an address that is not public is not called, though its host was allowed when it was asked for (A23)", async () => {
     await using names = await serveNames({
       "rebind.test": [["93.184.216.34"], ["127.0.0.1"]],
@@ -220,6 +228,7 @@ describe("a webhook", () => {
 });
 
 describe("an origin that is down", () => {
+  // keeps: push-attempts-apart
   it("with thousands of deliveries delays nobody else's, and has one attempt at a time (A28)", async () => {
     await using hanging = await hang();
     await using receiver = await Receiver.start();

@@ -16,12 +16,14 @@ function delays(chance: number): number[] {
 }
 
 describe("a delivery that failed", () => {
+  // keeps: push-attempts-retried
   it("is tried again after 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, then every 2 to 4 h, with jitter", () => {
     assert.deepEqual(delays(0.5), [5, 30, 120, 600, 1800, 3600, 10_800, 10_800, 10_800]);
     assert.deepEqual(delays(0), [4, 24, 96, 480, 1440, 2880, 7200, 7200, 7200]);
     assert.deepEqual(delays(1), [6, 36, 144, 720, 2160, 4320, 14_400, 14_400, 14_400]);
   });
 
+  // keeps: push-attempts-day
   it("is tried a last time a day after it came to be, and then given up, whatever its receiver asks for", () => {
     fc.assert(
       fc.property(

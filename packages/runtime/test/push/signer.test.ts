@@ -49,6 +49,7 @@ describe("a signature", () => {
     assert.doesNotMatch(JSON.stringify(published), /"d"/);
   });
 
+  // keeps: push-attempts-rotation
   it("is made with the secret before as well, while one replaces another", async () => {
     const keys = place().open();
     const [old, next, other] = [secret(), secret(), secret()];
@@ -57,6 +58,7 @@ describe("a signature", () => {
     await assert.rejects(verifyWebhook(request, { secrets: [other], seen }), { code: "webhook.forged" });
   });
 
+  // keeps: push-attempts-forgery
   it("is no other receiver's to make: who has the secret cannot pose as the Runtime to one that checks v1a", async () => {
     const keys = place().open();
     const shared = secret();
@@ -94,6 +96,7 @@ describe("the key that webhooks are signed with", () => {
     assert.deepEqual(texts[2], texts[0]);
   });
 
+  // keeps: push-attempts-rotation
   it("signs beside the next one for two days, on every node, without a restart", async () => {
     const { time, open } = place();
     const [here, there] = [open(), open()];

@@ -339,6 +339,7 @@ describe("turn.file", () => {
     assert.equal(await collected(node), 0);
   });
 
+  // keeps: files-artifact-once
   test("is not written again on replay: its content is neither made nor read", async () => {
     await using stage = new Stage();
     let made = 0;
@@ -368,6 +369,7 @@ describe("turn.file", () => {
 });
 
 describe("turn.folder", () => {
+  // keeps: files-artifact-folder
   test("keeps its files, in whatever order they come, as one list in one order", async () => {
     await using stage = new Stage();
     const entries = { "z.css": "css", "a/b/index.html": "page", "a.txt": "text", Ä: "ä" };
@@ -627,6 +629,7 @@ describe("turn.inputs", () => {
     assert.doesNotMatch(journal, /a,b|raw bytes/, "no content is in the journal");
   });
 
+  // keeps: files-in-once
   test("are fetched once: a replay has what was there then, whatever is there now", async () => {
     await using stage = new Stage();
     stage.urls.set(url, "old");
@@ -650,6 +653,7 @@ describe("turn.inputs", () => {
     await node.stop();
   });
 
+  // keeps: files-in-refused
   test("that cannot be fetched fail the task, which says which part and why, and the function is not called", async () => {
     await using stage = new Stage();
     stage.urls.set(url, "fine");
