@@ -1,5 +1,6 @@
 /**
- * GetTask: Nylorun, which reads from disk, against the official SDK's server, which keeps all in memory. And how long it takes while
+ * GetTask: Nylorun, which reads from disk, against the official SDK's server, which keeps all in memory, and against a server that answers
+ * fixed bytes: faster than that is nothing that speaks HTTP with Node. And how long it takes while
  * messages come in as fast as they are taken, on this disk and on one that takes 20 ms to confirm a commit.
  *
  * Both servers run for the whole time, each in its own process; rounds alternate between them. Ratios are taken within a round.
@@ -19,7 +20,7 @@ import { gets, probe } from "./prober.ts";
 import { Server } from "./server.ts";
 import { slowDisk } from "./slow-disk.ts";
 
-const peers = ["nylorun", "memory"] as const;
+const peers = ["nylorun", "memory", "trivial"] as const;
 type Peer = (typeof peers)[number];
 type Rounds = Record<Peer, Taken[]>;
 
@@ -50,9 +51,14 @@ export async function run({ quick, rounds = quick ? 3 : 5 }: BenchOptions): Prom
   };
   const ours = await serve("home");
   const sdk = await start({ name: "memory", args: [file("peers/a2a-sdk.ts"), "0"], port: /^listening on (\d+)$/ });
-  const targets: Record<Peer, Target> = { nylorun: ours.target, memory: { port: sdk.port, path: "/" } };
-  const servers = { nylorun: ours.server, memory: sdk };
-  const ids: Record<Peer, string[]> = { nylorun: [], memory: [] };
+  const least = await start({ name: "trivial", args: [file("peers/trivial.ts"), "0"], port: /^listening on (\d+)$/ });
+  const targets: Record<Peer, Target> = {
+    nylorun: ours.target,
+    memory: { port: sdk.port, path: "/" },
+    trivial: { port: least.port, path: "/" },
+  };
+  const servers = { nylorun: ours.server, memory: sdk, trivial: least };
+  const ids: Record<Peer, string[]> = { nylorun: [], memory: [], trivial: [] };
   for (const peer of peers) {
     ids[peer] = await make(targets[peer], tasks);
     await load(targets[peer], { connections: 16, milliseconds: milliseconds / 2, exchange: gets(ids[peer]) });
@@ -60,7 +66,7 @@ export async function run({ quick, rounds = quick ? 3 : 5 }: BenchOptions): Prom
 
   const measured = new Map<number, Rounds>();
   for (const connections of [1, 16, 64]) {
-    const taken: Rounds = { nylorun: [], memory: [] };
+    const taken: Rounds = { nylorun: [], memory: [], trivial: [] };
     measured.set(connections, taken);
     for (let round = 0; round < rounds; round += 1) {
       for (const peer of round % 2 === 0 ? peers : peers.toReversed()) {
@@ -140,7 +146,7 @@ function report(
         brief(latency(rounds[peer], 0.5)),
         brief(latency(rounds[peer], 0.99)),
         brief(median(rounds[peer].map(({ cpu }) => cpu))),
-        peer === "nylorun" ? "" : `${brief(ratio(rounds))} x`,
+        peer === "nylorun" ? "" : `${brief(ratio(rounds, peer))} x`,
       ];
     }),
   );
@@ -157,14 +163,16 @@ function report(
   const many = measured.get(64)!;
   console.log(
     result("get", {
-      vsMemory: ratio(many),
-      c1VsMemory: ratio(measured.get(1)!),
+      vsMemory: ratio(many, "memory"),
+      c1VsMemory: ratio(measured.get(1)!, "memory"),
+      vsTrivial: ratio(many, "trivial"),
       perSecond: median(many.nylorun.map(({ perSecond }) => perSecond)),
       perSecondMemory: median(many.memory.map(({ perSecond }) => perSecond)),
       p99Ms: latency(many.nylorun, 0.99),
       p99MemoryMs: latency(many.memory, 0.99),
       cpuUs: median(many.nylorun.map(({ cpu }) => cpu)),
       cpuMemoryUs: median(many.memory.map(({ cpu }) => cpu)),
+      cpuTrivialUs: median(many.trivial.map(({ cpu }) => cpu)),
       besideP99Ms: median(busy.p99),
       besideSendsPerSecond: median(busy.sendsPerSecond),
       ...(stalled && {
@@ -182,6 +190,6 @@ function latency(rounds: readonly Round[], share: number): number {
 }
 
 /** How many times the peer's requests per second ours are: the median of the rounds. */
-function ratio({ nylorun, memory }: Rounds): number {
-  return median(nylorun.map((round, index) => round.perSecond / memory[index]!.perSecond));
+function ratio(rounds: Rounds, peer: Peer): number {
+  return median(rounds.nylorun.map((round, index) => round.perSecond / rounds[peer][index]!.perSecond));
 }
