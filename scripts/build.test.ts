@@ -136,3 +136,21 @@ test("the MCP server speaks from what is published", async () => {
     ["report_progress", "get_status"],
   );
 });
+
+test("the dashboard is served from what is published, with the notices of what is in it", async () => {
+  const program = join(folder, "dashboard.js");
+  writeFileSync(
+    program,
+    `import { defineAgent } from "@nylorun/agents";
+     import { startRuntime } from "@nylorun/runtime";
+     const skills = [{ id: "a", name: "a", description: "a", tags: ["a"] }];
+     const agent = defineAgent({ id: "a", name: "a", description: "a", version: "1.0.0", skills, run: () => "a" });
+     await using runtime = await startRuntime({ agents: [agent], home: ${JSON.stringify(join(folder, "home"))}, port: 0, logLevel: "warn" });
+     const page = await (await fetch(runtime.url + "/dashboard/")).text();
+     const [, script] = /src="(\\.\\/assets\\/[^"]+\\.js)"/.exec(page);
+     const answers = [new URL(script, runtime.url + "/dashboard/"), runtime.url + "/dashboard/assets/licences.md"];
+     for (const url of answers) console.log((await fetch(url)).status, (await (await fetch(url)).text()).includes("lit"));`,
+  );
+  const { stdout, stderr } = await run(process.execPath, [program], { timeout: 60_000 });
+  assert.equal(stdout, "200 true\n200 true\n", stderr);
+});

@@ -78,6 +78,7 @@ function build(one: Package, built: readonly Package[]): void {
   mkdirSync(one.out, { recursive: true });
   compile(one, built);
   copyAssets(one);
+  if (basename(one.source) === "runtime") copyDashboard(one);
   copyCommands(one);
   writeManifest(one, built);
   for (const file of ["README.md", "LICENSE"]) {
@@ -133,6 +134,14 @@ function copyAssets({ source, out, manifest }: Package): void {
     if (!path.endsWith(".ts") && existsSync(join(source, path))) cpSync(join(source, path), join(out, path));
   }
   cpSync(from, join(out, "src"), { recursive: true, filter: (path) => ![".ts", ".tsx"].includes(extname(path)) });
+}
+
+/** The Runtime serves the dashboard, which is no package of its own: what a clone builds when somebody asks goes along. */
+function copyDashboard({ out }: Package): void {
+  const script = join(ROOT, "packages/dashboard/scripts/build.ts");
+  const built = spawnSync(process.execPath, [script], { cwd: ROOT, encoding: "utf8" });
+  if (built.status !== 0) throw new BuildError(`the dashboard does not build:\n${built.stdout}${built.stderr}`);
+  cpSync(built.stdout.trim(), join(out, "dashboard"), { recursive: true });
 }
 
 function copyCommands({ source, out, manifest }: Package): void {

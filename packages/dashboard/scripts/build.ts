@@ -49,6 +49,8 @@ export async function buildDashboard(): Promise<string> {
         // Files, so that the page's policy needs no exception.
         assetsInlineLimit: 0,
         modulePreload: { polyfill: false },
+        // The notices of what is in the files, beside them.
+        license: { fileName: "assets/licences.md" },
       },
       logLevel: "error",
     });

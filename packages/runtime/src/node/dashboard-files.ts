@@ -22,6 +22,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
   ".svg": "image/svg+xml",
+  ".md": "text/plain; charset=utf-8",
 };
 
 /** Looked for, or built, at the first call. After a failure the next call tries again. */
