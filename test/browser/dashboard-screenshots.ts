@@ -1,9 +1,11 @@
 /**
- * Takes pictures of every view of the dashboard, light and dark, wide and narrow: `node test/browser/dashboard-screenshots.ts [FOLDER]`, by
- * default into docs/images, and of those only what the documentation shows. They are made by hand, when the look has changed.
+ * Takes pictures of the dashboard: `node test/browser/dashboard-screenshots.ts` those of the documentation, into docs/images; with a FOLDER
+ * every view there, light and dark, wide and narrow, to look at. They are made by hand, when the look has changed.
  */
 import { mkdirSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { defineAgent, OutcomeUnknown } from "@nylorun/agents";
@@ -42,11 +44,13 @@ const agents = [
       if (!approved) return "Not refunded.";
       plan.start(2);
       await turn.effect("refund", () => {
-        turn.subject; // oxlint-disable-line no-unused-expressions
         if (turn.text.includes("1007")) throw new OutcomeUnknown("the bank did not answer");
       });
       turn.usage({ tokens: 1_240, costUsd: 0.0042 });
       plan.start(3);
+      await turn.file("receipts/R-20418.json", '{"receipt": "R-20418", "amount": 42, "currency": "EUR"}', {
+        mediaType: "application/json",
+      });
       return "Refunded 42.00 EUR to Ada Lovelace. The receipt is R-20418.";
     },
   }),
@@ -200,14 +204,32 @@ async function fill(dashboard: Dashboard, key: string) {
   return { approval, connection, question, form, running, done, lost };
 }
 
-const folder = resolve(process.argv[2] ?? join(import.meta.dirname, "../../docs/images"));
-const wanted = process.argv[3];
+/** A month in which agents were used: as if their tasks had ended then. */
+function fillMonth(home: string): void {
+  using database = new DatabaseSync(join(home, "nylorun.db"), { timeout: 5_000 });
+  const add = database.prepare(`INSERT INTO usage SELECT subject, ?, ?, ?, ?, ? FROM subjects WHERE name = 'ada'`);
+  const today = Math.floor(Date.now() / 86_400_000);
+  const usual = { research: 0.62, travel: 0.21, meetings: 0.09, refunds: 0.05 };
+  for (let ago = 1; ago < 30; ago++) {
+    const isWeekend = [0, 6].includes(new Date((today - ago) * 86_400_000).getUTCDay());
+    for (const [at, [agent, cost]] of Object.entries(usual).entries()) {
+      const share = (isWeekend ? 0.15 : 1) * (0.55 + 0.45 * Math.sin(ago * (at + 1.7)) ** 2);
+      add.run(today - ago, agent, Math.ceil(12 * share), Math.round(90_000 * cost * share), cost * share);
+    }
+  }
+}
+
+const [given, wanted] = process.argv.slice(2);
+const folder = resolve(given ?? join(import.meta.dirname, "../../docs/images"));
+/** What the documentation shows. */
+const SHOWN = new Set(["now", "approval", "form", "history", "operator"]);
 mkdirSync(folder, { recursive: true });
 await using browser = await launchChromium();
 await using dashboard = await Dashboard.serve({ agents });
 const subject = await dashboard.subjectKey("ada");
 const operator = await dashboard.operatorKey();
 const tasks = await fill(dashboard, subject);
+fillMonth(dashboard.runtime.home);
 
 const at = (agent: string, { id }: { readonly id: string | undefined }) => `#/tasks/${agent}/${id}`;
 const VIEWS: readonly (readonly [name: string, hash: string, ready?: (person: Person) => Promise<void>])[] = [
@@ -227,16 +249,27 @@ const VIEWS: readonly (readonly [name: string, hash: string, ready?: (person: Pe
 ];
 
 for (const { name, width, height, colorScheme } of LOOKS) {
+  const isNarrow = width < 500;
+  if (given === undefined && isNarrow && colorScheme === "light") continue;
   await using person = await dashboard.open(
     browser,
     { subject, operator },
-    { viewport: { width, height }, colorScheme, deviceScaleFactor: width < 500 ? 2 : 1.5 },
+    { viewport: { width, height }, colorScheme, deviceScaleFactor: isNarrow ? 2 : 1.5 },
   );
   for (const [view, hash] of VIEWS) {
-    if (wanted !== undefined && !wanted.split(",").includes(view)) continue;
+    const isShown = isNarrow ? ["now", "approval"].includes(view) : SHOWN.has(view);
+    if (given === undefined ? !isShown : wanted !== undefined && !wanted.split(",").includes(view)) continue;
     await person.go(hash);
-    await delay(1_000);
-    await person.page.screenshot({ path: join(folder, `${view}-${name}.png`), fullPage: view !== "now" });
+    await delay(1_500);
+    if (given === undefined) await writeFile(join(folder, `dashboard-${view}-${name}.webp`), await small(person));
+    else await person.page.screenshot({ path: join(folder, `${view}-${name}.png`), fullPage: view !== "now" });
   }
-  person.complaints.splice(0).forEach((line) => console.log(name, line));
+}
+
+/** A quarter of what a PNG takes. */
+async function small(person: Person): Promise<Buffer> {
+  const session = await person.context.newCDPSession(person.page);
+  const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: 84 });
+  await session.detach();
+  return Buffer.from(data, "base64");
 }

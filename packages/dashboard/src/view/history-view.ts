@@ -19,6 +19,8 @@ import "../part/cost-chart.ts";
 
 /** Tasks that are asked for at a time. */
 const PAGE = 50;
+/** After a change, in milliseconds: many at once are one. */
+const SOON = 2_000;
 const DAY = 24 * 60 * 60_000;
 const SPANS = [1, 7, 30, 90] as const;
 
@@ -89,6 +91,7 @@ export class HistoryPage extends LightElement {
   #merged: Merged | undefined;
   #stop: (() => void) | undefined;
   #asked = "";
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
     super();
@@ -106,13 +109,34 @@ export class HistoryPage extends LightElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.#stop = this.desk.onChange(() => this.#load());
+    const { board } = this.desk;
+    let seen = board.overview;
+    const stops = [
+      this.desk.onChange(() => this.#load()),
+      board.onChange(() => {
+        if (board.overview !== seen) this.#soon();
+        seen = board.overview;
+      }),
+    ];
+    this.#stop = () => stops.forEach((stop) => stop());
     this.#load();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     this.#stop?.();
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** A task has come, begun to wait, or ended: the list is asked for again, unless somebody has gone further down in it. */
+  #soon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      if (this.listed.length > PAGE || this.busy) return;
+      void this.#list();
+      void this.#sum(this.#asked);
+    }, SOON);
   }
 
   /** Asks anew when something else is asked for. */
