@@ -222,7 +222,7 @@ function fillMonth(home: string): void {
 const [given, wanted] = process.argv.slice(2);
 const folder = resolve(given ?? join(import.meta.dirname, "../../docs/images"));
 /** What the documentation shows. */
-const SHOWN = new Set(["now", "approval", "form", "history", "operator"]);
+const SHOWN = new Set(["now", "approval", "history"]);
 mkdirSync(folder, { recursive: true });
 await using browser = await launchChromium();
 await using dashboard = await Dashboard.serve({ agents });
@@ -257,7 +257,7 @@ for (const { name, width, height, colorScheme } of LOOKS) {
     { viewport: { width, height }, colorScheme, deviceScaleFactor: isNarrow ? 2 : 1.5 },
   );
   for (const [view, hash] of VIEWS) {
-    const isShown = isNarrow ? ["now", "approval"].includes(view) : SHOWN.has(view);
+    const isShown = isNarrow ? view === "approval" : SHOWN.has(view);
     if (given === undefined ? !isShown : wanted !== undefined && !wanted.split(",").includes(view)) continue;
     await person.go(hash);
     await delay(1_500);
