@@ -14,21 +14,27 @@ export interface Message {
   readonly contextId?: string;
   /** Answer at once rather than when the task is done. */
   readonly returnImmediately?: boolean;
+  /** A webhook that is to hear of the task. */
+  readonly push?: { readonly id: string; readonly url: string };
 }
 
 export class Client {
   readonly #url: string;
   readonly key: string;
+  readonly #extensions: string;
 
-  constructor(base: string, key: string, agent: string) {
+  /** @param extensions URIs to activate. */
+  constructor(base: string, key: string, agent: string, extensions = "") {
+    this.#extensions = extensions;
     this.#url = `${base}/v1/a2a/agents/${agent}`;
     this.key = key;
   }
 
   /** @throws Whenever no whole answer came: the caller cannot know then whether the message was taken. */
-  async send({ messageId, text, contextId, returnImmediately }: Message): Promise<Task> {
+  async send({ messageId, text, contextId, returnImmediately, push }: Message): Promise<Task> {
     const message = { messageId, role: "ROLE_USER", parts: [{ text }], contextId };
-    const { task } = await this.#call<{ task: Task }>("SendMessage", { message, configuration: { returnImmediately } });
+    const configuration = { returnImmediately, ...(push && { taskPushNotificationConfig: push }) };
+    const { task } = await this.#call<{ task: Task }>("SendMessage", { message, configuration });
     return task;
   }
 
@@ -55,7 +61,12 @@ export class Client {
   async #call<Result>(method: string, params: unknown): Promise<Result> {
     const response = await fetch(this.#url, {
       method: "POST",
-      headers: { "content-type": "application/json", "a2a-version": "1.0", authorization: `Bearer ${this.key}` },
+      headers: {
+        "content-type": "application/json",
+        "a2a-version": "1.0",
+        "a2a-extensions": this.#extensions,
+        authorization: `Bearer ${this.key}`,
+      },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
       signal: AbortSignal.timeout(30_000),
     });

@@ -15,8 +15,17 @@ export interface Ran {
 
 /** Runs one command to its end. At most 20 s. */
 export async function nylorun(home: string, ...args: readonly string[]): Promise<Ran> {
+  return nylorunWith({}, home, ...args);
+}
+
+/** The same, with more in its environment. */
+export async function nylorunWith(
+  more: Readonly<Record<string, string>>,
+  home: string,
+  ...args: readonly string[]
+): Promise<Ran> {
   return new Promise((resolve, reject) => {
-    const env = { ...process.env, NYLORUN_HOME: home };
+    const env = { ...process.env, ...more, NYLORUN_HOME: home };
     execFile(process.execPath, [bin, ...args], { env, timeout: 20_000 }, (error, stdout, stderr) => {
       if (error === null || typeof error.code === "number") resolve({ code: Number(error?.code ?? 0), stdout, stderr });
       else reject(new Error(`nylorun ${args.join(" ")} did not end by itself`, { cause: error }));

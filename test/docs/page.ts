@@ -12,6 +12,7 @@
  * | `ts`                              | a whole file                                                              |
  * | `ts test`                         | a whole file of tests, which pass                                         |
  * | `ts from FILE`                    | an excerpt of a file of the repository                                    |
+ * | `python verify`, `bash verify`, … | how a webhook is verified in that language                                |
  * | `ts in run`                       | what stands in an agent's `run`                                           |
  * | `ts in run, throws`               | the same; what it throws is in the fence behind it, `text thrown`         |
  */

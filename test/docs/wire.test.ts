@@ -31,6 +31,7 @@ const RESULTS: Readonly<Record<string, string>> = {
 const VALUES: Readonly<Record<string, Validator<unknown> | undefined>> = {
   AgentCard: undefined,
   ApprovalAnswer: isInteractionAnswer,
+  CreateTaskPushNotificationConfigRequest: undefined,
   EffectsData: isEffectsData,
   OpenInteraction: isOpenInteraction,
   ProgressData: isProgressData,

@@ -21,6 +21,7 @@ export interface Received {
 
 export class Receiver implements AsyncDisposable {
   readonly received: Received[] = [];
+  readonly #byName = new Map<string, Received[]>();
   readonly #child: ChildProcess;
   readonly #port: number;
   #heard = Promise.withResolvers<undefined>();
@@ -39,6 +40,9 @@ export class Receiver implements AsyncDisposable {
     this.#port = port;
     child.on("message", (received: Received) => {
       this.received.push(received);
+      const named = this.#byName.get(received.name);
+      if (named === undefined) this.#byName.set(received.name, [received]);
+      else named.push(received);
       this.#heard.resolve(undefined);
       this.#heard = Promise.withResolvers();
     });
@@ -54,7 +58,7 @@ export class Receiver implements AsyncDisposable {
   }
 
   of(name: string): Received[] {
-    return this.received.filter((one) => one.name === name);
+    return [...(this.#byName.get(name) ?? [])];
   }
 
   /** Resolves with what came under a name, once that is enough. */

@@ -42,7 +42,7 @@ export interface DelivererLog {
 /** For one attempt, in milliseconds: from the look-up to the answer's status. */
 const ATTEMPT_MS = 15_000;
 /** A process that has not said by then what came of an attempt is gone. */
-const LEASE_MS = 60_000;
+const LEASE_MS = 30_000;
 /** What is due is looked up at least this often, should a signal be lost (I9). */
 const LONGEST_NAP = 30_000;
 /** How long what the store refuses waits before it is tried again. */

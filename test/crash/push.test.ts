@@ -1,0 +1,170 @@
+/**
+ * kill -9 while 1,000 tasks tell webhooks of themselves, again and again (I8, A25): no change is missing at the receiver, and each
+ * task's are in order (A27). The same with nodes on PostgreSQL, of which one is killed at a time.
+ *
+ * `CRASH_SEED` repeats a run's chances.
+ */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+import { EXTENSIONS } from "@nylorun/protocol";
+import type { StreamResponse } from "@nylorun/protocol";
+
+import { Receiver } from "../e2e/receiver.ts";
+import { startPostgres } from "../postgres/server.ts";
+import { Client } from "./client.ts";
+import type { Task } from "./client.ts";
+import { nylorunWith, Serving } from "./nylorun.ts";
+import { Random } from "./random.ts";
+
+const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 1_000_000));
+const agent = fileURLToPath(new URL("agents/teller.ts", import.meta.url));
+/** What is told of each task. One that waited in line first is told of as working, too. */
+const changesOf = (text: string) => [
+  ...(text === "files" ? ["file 1", "file 2"] : []),
+  "output told",
+  "TASK_STATE_COMPLETED",
+];
+const textOf = (n: number) => (n % 20 === 7 ? "files" : "plain");
+
+interface Plan {
+  readonly random: Random;
+  readonly tasks: number;
+  readonly deaths: number;
+  /** How long all may take to arrive once nobody dies any more, in milliseconds. */
+  readonly patience: number;
+  readonly nodes: number;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+describe(`kill -9 while tasks push (CRASH_SEED=${seed})`, { timeout: 240_000 }, () => {
+  test("no change is missing, and each task's are in order, whenever the process dies", async (t) => {
+    const plan = { random: new Random(seed), tasks: 1000, deaths: 6, patience: 60_000, nodes: 1, env: {} };
+    t.diagnostic(await run(plan));
+  });
+
+  test("nor is one on PostgreSQL, whichever node dies", async (t) => {
+    await using postgres = await startPostgres();
+    const env = { NYLORUN_DATABASE_URL: postgres.url, NYLORUN_LEASE_MS: "2000" };
+    // Deliveries that a dead node was making wait for the end of their lease.
+    t.diagnostic(await run({ random: new Random(seed + 1), tasks: 200, deaths: 3, patience: 90_000, nodes: 2, env }));
+  });
+});
+
+async function run({ random, tasks: count, deaths, patience, nodes, env }: Plan): Promise<string> {
+  await using resources = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), "nylorun-push-"));
+  resources.defer(() => rm(folder, { recursive: true, force: true }));
+  const receiver = resources.use(await Receiver.start());
+  const settings = {
+    ...env,
+    NYLORUN_PUSH_SECRET: `whsec_${randomBytes(24).toString("base64")}`,
+    NYLORUN_PUSH_HOSTS: `http://127.0.0.1:${receiver.port}`,
+    NYLORUN_LOG_LEVEL: "warn",
+    NYLORUN_MAX_RUNNING_TURNS: "32",
+  };
+  const homes = Array.from({ length: nodes }, (_, n) => join(folder, `home-${n}`));
+  const added = await nylorunWith(env, homes[0]!, "keys", "add", "--subject", "crash-test");
+  assert.equal(added.code, 0, added.stderr);
+  const key = added.stdout.trim();
+  const serve = (n: number) => new Serving(homes[n]!, agent, settings);
+  const serving = homes.map((_, n) => serve(n));
+  resources.defer(async () => void (await Promise.all(serving.map((one) => one.kill()))));
+  await Promise.all(serving.map((one) => one.url));
+
+  let isOver = false;
+  const tasks = new Map<string, Task>();
+  const send = async (n: number) => {
+    const name = `task-${n}`;
+    // One in twenty is refused at first, and told a little later.
+    const url = receiver.url(name, ...(n % 20 === 0 ? ["503", "ok"] : []));
+    const contextId = n % 3 === 0 ? `shared-${n % 24}` : `own-${n}`;
+    const message = {
+      messageId: name,
+      text: textOf(n),
+      contextId,
+      returnImmediately: n % 2 === 0,
+      push: { id: "hook", url },
+    };
+    for (let tries = 0; !isOver; tries++) {
+      const at = random.whole(nodes);
+      try {
+        const client = new Client(await serving[at]!.url, key, "teller", EXTENSIONS.files);
+        tasks.set(name, await client.send(message));
+        return;
+      } catch (error) {
+        // It was killed, or is not there yet: the same message, until somebody has taken it.
+        if (tries > 200) throw error;
+        await setTimeout(50);
+      }
+    }
+  };
+  resources.defer(() => void (isOver = true));
+  let next = 0;
+  const sending = Promise.all(
+    Array.from({ length: 40 }, async () => {
+      while (next < count) await send(next++);
+    }),
+  );
+  sending.catch(() => undefined);
+  for (let n = 0; n < deaths; n++) {
+    // So far apart that no turn dies three times: such a one would be held (E17).
+    const enough = Math.floor(((n + random.next()) * count) / deaths);
+    while (tasks.size < enough) await Promise.race([setTimeout(5), sending]);
+    const victim = random.whole(nodes);
+    await serving[victim]!.kill();
+    serving[victim] = serve(victim);
+    await serving[victim].url;
+  }
+  await sending;
+  assert.equal(tasks.size, count);
+  const expected = (name: string) => changesOf(textOf(Number(name.slice("task-".length))));
+
+  const isMissing = (name: string) =>
+    toldOf(receiver, name).filter((change) => change !== "TASK_STATE_WORKING").length < expected(name).length;
+  const deadline = performance.now() + patience;
+  for (;;) {
+    const missing = [...tasks.keys()].filter(isMissing);
+    if (missing.length === 0) break;
+    assert.ok(
+      performance.now() < deadline,
+      `${missing.length} lack changes, ${missing[0]} has ${toldOf(receiver, missing[0]!).join(", ")}`,
+    );
+    await setTimeout(200);
+  }
+  for (const [name, task] of tasks) {
+    const told = toldOf(receiver, name);
+    assert.deepEqual(
+      told.filter((change) => change !== "TASK_STATE_WORKING"),
+      expected(name),
+      name,
+    );
+    const working = told.indexOf("TASK_STATE_WORKING");
+    if (task.status.state === "TASK_STATE_SUBMITTED") assert.equal(working, 0, `${name} waited in line`);
+  }
+  const ids = receiver.received.map(({ headers }) => headers["webhook-id"]);
+  return `${count} tasks, ${deaths} deaths: ${ids.length} requests for ${new Set(ids).size} deliveries`;
+}
+
+/** What a task's webhook was told, each delivery once, in the order in which it first came. */
+function toldOf(receiver: Receiver, name: string): string[] {
+  const first = new Map(
+    receiver
+      .of(name)
+      .toReversed()
+      .map((one) => [one.headers["webhook-id"], one.body]),
+  );
+  return [...first.values()].toReversed().map((body) => {
+    const { artifactUpdate, statusUpdate } = JSON.parse(body) as StreamResponse;
+    if (artifactUpdate === undefined) return statusUpdate!.status.state;
+    const { parts, metadata } = artifactUpdate.artifact;
+    const { version } = metadata![EXTENSIONS.files] as { version: number };
+    return parts[0]?.text === undefined ? `file ${version}` : `output ${parts[0].text}`;
+  });
+}
