@@ -78,7 +78,8 @@ async function run({ random, tasks: count, deaths, patience, nodes, env }: Plan)
   resources.defer(async () => void (await Promise.all(serving.map((one) => one.kill()))));
   await Promise.all(serving.map((one) => one.url));
 
-  let isOver = false;
+  const over = new AbortController();
+  resources.defer(() => over.abort());
   const tasks = new Map<string, Task>();
   const send = async (n: number) => {
     const name = `task-${n}`;
@@ -92,7 +93,7 @@ async function run({ random, tasks: count, deaths, patience, nodes, env }: Plan)
       returnImmediately: n % 2 === 0,
       push: { id: "hook", url },
     };
-    for (let tries = 0; !isOver; tries++) {
+    for (let tries = 0; !over.signal.aborted; tries++) {
       const at = random.whole(nodes);
       try {
         const client = new Client(await serving[at]!.url, key, "teller", EXTENSIONS.files);
@@ -105,7 +106,6 @@ async function run({ random, tasks: count, deaths, patience, nodes, env }: Plan)
       }
     }
   };
-  resources.defer(() => void (isOver = true));
   let next = 0;
   const sending = Promise.all(
     Array.from({ length: 40 }, async () => {

@@ -1,5 +1,4 @@
 /** How docs/a2a/push.md verifies a webhook in other languages: it takes what the Runtime sends, and nothing else. */
-// keeps: push-sent-signed
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -96,6 +95,7 @@ describe("verifying a webhook, as docs/a2a/push.md does", { timeout: 60_000 }, (
 
   for (const [language, { command, program }] of Object.entries(LANGUAGES)) {
     const snippet = fences.find((fence) => fence.language === language && fence.mark === "verify")!;
+    // keeps: push-sent-signed
     it(`in ${language} takes what was signed, and neither another body nor another sender's`, (t) => {
       if (spawnSync(command, ["--version"]).error !== undefined) return t.skip(`there is no ${command} here`);
       const folder = mkdtempSync(join(tmpdir(), "nylorun-verify-"));

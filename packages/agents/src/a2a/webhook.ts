@@ -58,8 +58,8 @@ export interface VerifiedWebhook {
 }
 
 const MINUTE = 60_000;
-/** A sender tries for a day, and its clock may be off. */
-const KEEP_MS = 25 * 60 * MINUTE;
+/** A sender tries for a day, and its operator may then have it try for another one. */
+const KEEP_MS = 48 * 60 * MINUTE;
 const MOST_BYTES = 8 * 1024 * 1024;
 const seenHere = new SeenInMemory();
 
