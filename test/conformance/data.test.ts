@@ -18,7 +18,7 @@ describe("what is on the wire", () => {
   let ada: Wire;
 
   before(async () => {
-    served = await serve({ agents: [actor, pictures], a2aWaitMs: 2_000 });
+    served = await serve({ agents: [actor, pictures], a2aWaitMs: 10_000 });
     ada = await served.as("ada");
   });
   after(() => served[Symbol.asyncDispose]());

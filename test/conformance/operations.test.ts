@@ -10,7 +10,7 @@ import type { Served, Wire } from "./wire.ts";
 
 const NOWHERE = "A".repeat(22);
 /** Long enough for anything that ends by itself, short enough to wait for. */
-const WAIT = 2_000;
+const WAIT = 3_000;
 
 describe("the operations of A2A", () => {
   let served: Served;

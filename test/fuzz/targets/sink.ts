@@ -89,6 +89,14 @@ export const startSink: StartTarget = async () => {
           `${whole.records.length}+${whole.bad} read at once, ${all.records.length}+${all.bad} in pieces`,
         );
       }
+      const text = Buffer.from(pieces.join(""), "latin1").toString();
+      const told = text
+        .split("\n")
+        .slice(0, -1)
+        .filter((line) => !/^[\uFEFF\s]*$/.test(line));
+      if (whole.records.length + whole.bad !== told.length) {
+        throw new Error(`${whole.records.length}+${whole.bad} read of ${told.length} lines`);
+      }
       for (const record of whole.records) {
         if (!isProgressEvent(record)) throw new Error(`reads what is no event: ${JSON.stringify(record)}`);
       }

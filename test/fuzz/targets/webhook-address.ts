@@ -15,6 +15,7 @@ const hosts = fc.constantFrom(
   "hooks.example.com.",
   "a.example.org",
   "example.org",
+  "evilexample.org",
   "plain.example.com:8080",
   "hooks.example.com:443",
   "hooks.example.com:8443",
