@@ -3,7 +3,7 @@ import { must, section, should } from "../requirement.ts";
 import type { Document } from "../requirement.ts";
 import { A2A } from "./a2a-operations.ts";
 
-const PUSH_RULES: Document = { prefix: "push", name: "Push", at: "docs/a2a/profile/v2.md" };
+const PUSH_RULES: Document = { prefix: "push", name: "Push", at: "docs/a2a/push.md" };
 
 export const PUSH = [
   section(A2A, ["3.1.7", "CreateTaskPushNotificationConfig"], {

@@ -47,7 +47,7 @@ const inputs: fc.Arbitrary<Delivery> = bodies.chain((body) =>
         fc.uuid(),
         visible.filter((text) => text !== ""),
       ),
-      late: fc.constantFrom(0, 0, 0, 0, 299, -299, 400, -400, 1e9),
+      late: fc.constantFrom(0, 0, 0, 0, 290, -290, 400, -400, 1e9),
       headers: fc.dictionary(
         fc.constantFrom("webhook-id", "webhook-timestamp", "webhook-signature", "x-a2a-notification-token"),
         fc.oneof(visible, fc.constantFrom("v1,", "v1a,AAAA", ", , ,", "-1", "1e3", "NaN", "999999999999999")),
