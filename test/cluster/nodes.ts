@@ -16,6 +16,9 @@ export interface NodesOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** How long a node may take to start, in milliseconds: the database may be away for a while. */
+const patienceMs = 60_000;
+
 export class Nodes implements AsyncDisposable {
   readonly proxy: RoundRobin;
   readonly #options: NodesOptions;
@@ -52,7 +55,7 @@ export class Nodes implements AsyncDisposable {
 
   /** Starts a node, or starts it again in its home; the proxy is told. */
   async start(n: number, env: Readonly<Record<string, string>> = {}): Promise<void> {
-    const serving = new Serving(this.#home(n), this.#options.agents, { ...this.#env, ...env });
+    const serving = new Serving(this.#home(n), this.#options.agents, { ...this.#env, ...env }, patienceMs);
     this.#serving[n] = serving;
     const url = await serving.url;
     this.proxy.targets = Object.assign([...this.proxy.targets], { [n]: url });

@@ -35,7 +35,7 @@ export async function nylorunWith(
 
 /** A serving process. */
 export class Serving implements AsyncDisposable {
-  /** Its address, once it serves. Rejects when it ends before, or says none within 15 s: with all that it said. */
+  /** Its address, once it serves. Rejects when it ends before, or says none in time: with all that it said. */
   readonly url: Promise<string>;
   /** Resolves when the process is gone, whoever ended it. */
   readonly ended: Promise<void>;
@@ -43,8 +43,12 @@ export class Serving implements AsyncDisposable {
   readonly said: readonly string[];
   readonly #process: ChildProcess;
 
-  /** Starts to serve, on any free port. */
-  constructor(home: string, agent: string, env: Readonly<Record<string, string>> = {}) {
+  /**
+   * Starts to serve, on any free port.
+   *
+   * @param patienceMs How long it may take to start.
+   */
+  constructor(home: string, agent: string, env: Readonly<Record<string, string>> = {}, patienceMs = 15_000) {
     const child = spawn(process.execPath, [bin, "serve", agent], {
       env: { ...process.env, NYLORUN_HOME: home, NYLORUN_PORT: "0", ...env },
       stdio: ["ignore", "pipe", "pipe"],
@@ -61,7 +65,7 @@ export class Serving implements AsyncDisposable {
       });
     }
     const fail = (what: string) => reject(new Error(`nylorun serve ${what}:\n${said.join("\n")}`));
-    const timer = setTimeout(fail, 15_000, "named no address within 15 s");
+    const timer = setTimeout(fail, patienceMs, `named no address within ${patienceMs / 1000} s`);
     this.url = promise.finally(() => clearTimeout(timer));
     // Who does not ask for the address need not care that there is none.
     this.url.catch(() => {});

@@ -1,7 +1,7 @@
 /**
  * Three nodes on one PostgreSQL, for 10 minutes or as many as are named, while nodes, the database and connections die; then I1-I8.
  *
- * 500 contexts, each second 25 messages whose work has effects; kill -9 of nodes, SIGSTOP of one past its lease, clocks that are
+ * 500 contexts, each second 15 messages whose work has effects; kill -9 of nodes, SIGSTOP of one past its lease, clocks that are
  * wrong by hours, a database that is restarted, killed, or cut off. `npm run soak -- cluster [MINUTES]`.
  */
 import { randomBytes } from "node:crypto";
@@ -40,9 +40,10 @@ const heard: Heard[] = [];
 const hook = createServer((request, response) => {
   const parts: Buffer[] = [];
   request.on("data", (part: Buffer) => parts.push(part));
+  request.on("error", () => undefined);
   request.on("end", () => {
-    // A receiver has bad moments, too; then it is told again.
-    if (Math.random() < 0.05) return void response.writeHead(500).end();
+    // Whoever sent it may have died on the way. A receiver has bad moments, too. Then it is told again.
+    if (!request.complete || Math.random() < 0.05) return void response.writeHead(500).end();
     const { task, statusUpdate, artifactUpdate } = JSON.parse(Buffer.concat(parts).toString()) as Record<
       string,
       { id?: string; taskId?: string; status?: { state: string } } | undefined
@@ -83,7 +84,7 @@ const load = new Load({
   url,
   keys,
   contexts: 500,
-  rate: 25,
+  rate: 15,
   hook: `http://127.0.0.1:${(hook.address() as AddressInfo).port}/hook`,
 });
 const operator = new Operator({ url, key: operatorKey, log });

@@ -23,6 +23,9 @@ export interface LoadOptions {
   readonly hook: string;
 }
 
+/** Messages that are being sent at once. */
+const mostSending = 60;
+
 const ended = new Set(["TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"]);
 
 interface Task {
@@ -53,6 +56,8 @@ export class Load {
   async send(): Promise<void> {
     const sending = new Set<Promise<void>>();
     while (!this.#stopped) {
+      // Who gets no answers does not send more and more.
+      if (sending.size >= mostSending) await Promise.race(sending);
       const one = this.#sendOne().finally(() => sending.delete(one));
       sending.add(one);
       await delay((2 * Math.random() * 1000) / this.#options.rate);
@@ -67,9 +72,9 @@ export class Load {
   /** Looks after what was sent, until nothing is open, or the time is up. @returns Whether nothing is. */
   async tend(until: () => boolean): Promise<boolean> {
     while (!until()) {
-      await Promise.all(this.#open.slice(0, 200).map((one) => this.#tendOne(one)));
+      await Promise.all(this.#open.slice(0, 50).map((one) => this.#tendOne(one)));
       // Others get their turn.
-      this.#open.push(...this.#open.splice(0, 200));
+      this.#open.push(...this.#open.splice(0, 50));
       if (this.#stopped && this.#open.length === 0) return true;
       await delay(100);
     }
@@ -96,8 +101,8 @@ export class Load {
       const answer = await this.#call(subject, "SendMessage", params);
       const task = (answer as { task?: Task } | undefined)?.task;
       if (task === undefined) {
-        if (this.#stopped && tries > 20) break;
-        await delay(500);
+        if (this.#stopped && tries > 30) break;
+        await delay(Math.min(5000, 250 * 2 ** tries));
         continue;
       }
       const before = this.told.find((one) => one.messageId === messageId);

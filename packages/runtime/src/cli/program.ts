@@ -23,6 +23,7 @@ import { addDoctorCommand } from "./doctor.ts";
 import { addEffectsCommand } from "./effects.ts";
 import { addHookCommand } from "./hook.ts";
 import { addKeysCommand } from "./keys.ts";
+import { addMoveCommands } from "./move.ts";
 import { addPushCommand } from "./push.ts";
 import { addReplayCheckCommand } from "./replay-check.ts";
 import { addReportCommand } from "./report.ts";
@@ -76,6 +77,7 @@ function createProgram(announce: Announce | undefined): Command {
   addReplayCheckCommand(program);
   addDeleteCommand(program);
   addBackupCommands(program);
+  addMoveCommands(program);
   addWatchCommand(program);
   addDashboardCommand(program);
   addReportCommand(program);

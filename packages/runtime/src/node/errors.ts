@@ -29,6 +29,8 @@ export type RuntimeErrorCode =
   | "home.notEmpty"
   /** The home cannot be used as one. */
   | "home.unusable"
+  /** What the home held was exported, to go on elsewhere. */
+  | "home.moved"
   /** Another process has the home. */
   | "home.taken"
   /** What is reported cannot be stored in the person's sink. */

@@ -38,6 +38,8 @@ export interface Owner {
   readonly control?: string | undefined;
 }
 
+/** There once what the home holds was exported, to go on elsewhere. */
+const MOVED = "moved.json";
 const LOCK = "home.lock";
 const OWNER = "owner.json";
 /** Between two attempts at the lock, in milliseconds. */
@@ -76,6 +78,20 @@ export function missingHome(folder: string): RuntimeError {
 /** Where the database of a home is, whether there is one yet or not. */
 export function databaseOf(folder: string): string {
   return join(folder, "nylorun.db");
+}
+
+/** What it holds is to go on elsewhere: served here too, it would be done twice. */
+export function markMoved(folder: string, to: string): void {
+  writeFileSync(join(folder, MOVED), JSON.stringify({ at: new Date().toISOString(), to }), { mode: 0o600 });
+}
+
+/** @throws RuntimeError `home.moved`. */
+export function checkNotMoved(folder: string): void {
+  if (!existsSync(join(folder, MOVED))) return;
+  throw new RuntimeError(
+    "home.moved",
+    `What the home ${folder} holds was exported, to go on elsewhere. Serve that; or, if it never went on there, remove ${join(folder, MOVED)}.`,
+  );
 }
 
 /** Who says to hold the home. A process that was killed still says so. */

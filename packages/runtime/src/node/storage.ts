@@ -5,6 +5,7 @@ import type { Signal } from "../store/signal.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
 import type { Store } from "../store/store.ts";
 import type { DiskRoom } from "./disk-room.ts";
+import { checkNotMoved } from "./home.ts";
 import type { Home } from "./home.ts";
 import type { Log } from "./log.ts";
 import type { Settings } from "./settings.ts";
@@ -25,7 +26,7 @@ export interface Storage extends AsyncDisposable {
   readonly signal: Signal;
 }
 
-/** @throws StoreError `store.newer`, `store.broken`, `store.unavailable`. */
+/** @throws StoreError `store.newer`, `store.broken`, `store.unavailable`, `store.importing`. RuntimeError `home.moved`. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   await using opened = new AsyncDisposableStack();
   const { databaseUrl } = options.settings;
@@ -38,7 +39,8 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   return { store, signal, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-function openFile(signal: Signal, { home, disk, log, onWrite, onBroken }: StorageOptions): Promise<Store> {
+async function openFile(signal: Signal, { home, disk, log, onWrite, onBroken }: StorageOptions): Promise<Store> {
+  checkNotMoved(home.folder);
   return openSqliteStore({
     file: home.database,
     signal,

@@ -22,5 +22,7 @@ export type StoreErrorCode =
   | "store.unavailable"
   /** The disk is full: nothing is taken until it has room again. */
   | "store.full"
+  /** Another store's turns are being carried into this one: nobody serves from it meanwhile. */
+  | "store.importing"
   /** The store was closed. */
   | "store.closed";

@@ -7,6 +7,7 @@ import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { storeContract } from "./contract.ts";
 import type { Open } from "./place.ts";
 import { lostAnswers } from "./postgres/answers.ts";
+import { importing } from "./postgres/import.ts";
 import { schemaRules } from "./postgres/schema.ts";
 import { signalContract } from "./signal-contract.ts";
 
@@ -54,3 +55,4 @@ const database = () => ({
 });
 lostAnswers(database);
 schemaRules(database);
+importing(database);

@@ -6,7 +6,7 @@ import { Client } from "pg";
 import { StoreError } from "../errors.ts";
 
 /** In order; each is applied once, in a transaction, and never edited after a release. */
-const migrations = ["001-tables.sql", "002-turns.sql", "003-push.sql", "004-files.sql"];
+const migrations = ["001-tables.sql", "002-turns.sql", "003-push.sql", "004-files.sql", "005-import.sql"];
 
 /** The schema that this version has written, or brought up to date. */
 export const schemaVersion = migrations.length;

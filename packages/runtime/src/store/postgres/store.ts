@@ -80,7 +80,7 @@ const clockMs = 15_000;
 /**
  * Opens the store, making its tables when there are none.
  *
- * @throws StoreError `store.newer`, `store.broken`, `store.unavailable`.
+ * @throws StoreError `store.newer`, `store.broken`, `store.unavailable`, `store.importing`.
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const { url, schema = "nylorun", connections: most = 10, patienceMs = 2000 } = options;
@@ -180,7 +180,15 @@ class PostgresStore implements Store {
     });
   }
 
+  /** @throws StoreError `store.importing`. */
   async begin(): Promise<void> {
+    const importing = await this.#connections.read("SELECT 1 FROM imports WHERE NOT done");
+    if (importing.length > 0) {
+      throw new StoreError(
+        "store.importing",
+        "An import into the database has not come to its end: run it again, and serve then.",
+      );
+    }
     await this.#setClock();
     const every = (ms: number, work: () => Promise<void>) => {
       const timer = setInterval(() => void work().catch((error: unknown) => this.#trouble(error)), ms);

@@ -14,7 +14,7 @@ import type { Database } from "./answers.ts";
 /** The same on every server, small or seldom written: Citus calls such a table a reference table. */
 const everywhere = new Set([
   ...["subjects", "scopes", "api_keys", "sessions", "secrets", "totals", "tallies", "sums", "usage", "versions"],
-  "blobs",
+  ...["blobs", "imports", "imported"],
 ]);
 /** Unique beyond any one context, so each is distributed by what it is unique by. */
 const byOwnKey = new Map([
