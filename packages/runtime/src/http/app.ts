@@ -9,7 +9,6 @@ import type { FileLinks } from "../files/links.ts";
 import { createLinksOf } from "../files/task-links.ts";
 import { publicKeysOf, WEBHOOK_KEYS } from "../push/keys.ts";
 import type { Push } from "../push/push.ts";
-import type { Signal } from "../store/signal.ts";
 import type { Store } from "../store/store.ts";
 import type { Engine } from "../turn/engine.ts";
 import type { Tracer } from "../turn/ports.ts";
@@ -66,7 +65,6 @@ export interface AppSettings extends HostSettings, LimitSettings, CardSettings {
 export interface AppOptions {
   readonly engine: Engine;
   readonly store: Store;
-  readonly signal: Signal;
   readonly agents: readonly Agent[];
   readonly taskIds: TaskIds;
   readonly files: KeptFiles;

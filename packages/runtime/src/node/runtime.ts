@@ -150,7 +150,6 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   const served = await createApp({
     engine: core.engine,
     store: core.store,
-    signal: core.signal,
     agents: core.agents,
     taskIds: core.taskIds,
     files: core.files,

@@ -91,8 +91,12 @@ export interface Store extends AsyncDisposable {
   /** Ended turns of the context that began before `key.turn`, oldest first, the last `limit`. */
   loadEarlier(key: TurnKey, limit: number): Promise<readonly TurnRecord[]>;
   listTurns(query: TurnQuery): Promise<TurnPage>;
-  /** Turns of all subjects that need an operator, oldest first: held ones, and those with effects whose outcome is lost. */
-  listTroubled(limit: number): Promise<readonly TurnRecord[]>;
+  /**
+   * Turns of all subjects that need an operator, oldest first: held ones, and those with effects whose outcome is lost.
+   *
+   * @param after The `turn` that the page before ended with. Default: from the first on.
+   */
+  listTroubled(limit: number, after?: number): Promise<readonly TurnRecord[]>;
   /**
    * Turns of all subjects with one agent that have begun and not ended, a page at a time. One that does not change meanwhile is
    * neither skipped nor repeated.

@@ -172,7 +172,7 @@ export class Life {
         ...store.files,
         lastVersion: (context, path) => this.#ask(() => store.files.lastVersion(context, path)),
       },
-      listTroubled: (limit) => this.#ask(() => store.listTroubled(limit)),
+      listTroubled: (limit, after) => this.#ask(() => store.listTroubled(limit, after)),
     };
   }
 

@@ -59,10 +59,12 @@ export class EngineError extends Error {
 /** What is to become of a turn as it is now; undefined: nothing. */
 type Decision = Omit<Commit, "key" | "length"> | undefined;
 
-/** Turns that need an operator, looked at in one go. */
+/** Turns that need an operator, read in one go. */
+const troubledAtOnce = 500;
+/** Of those, so many are shown: the oldest. */
+const troubledShown = 1000;
 /** How often a turn that somebody waits for is looked at without a signal, where others than this process may change it. */
 const lookAgainMs = 3000;
-const troubledLimit = 1000;
 
 export interface Engine extends AsyncDisposable {
   /** How many turns run here. */
@@ -164,13 +166,32 @@ export function createEngine(given: EngineOptions): Engine {
     for (const task of await calledBy(turn, agent, options)) void recall(options, turn, task);
   };
 
+  /** The turns that need an operator, oldest first, however many. */
+  async function* troubled(): AsyncGenerator<TurnRecord> {
+    for (let after: number | undefined; ;) {
+      const page = await store.listTroubled(troubledAtOnce, after);
+      yield* page;
+      if (page.length < troubledAtOnce) return;
+      after = page.at(-1)!.turn;
+    }
+  }
+
+  const oldest = async (is: (turn: TurnRecord) => boolean, most = troubledShown): Promise<readonly TurnRecord[]> => {
+    const found: TurnRecord[] = [];
+    for await (const turn of troubled()) {
+      if (is(turn)) found.push(turn);
+      if (found.length === most) break;
+    }
+    return found;
+  };
+
   const engine: Engine = {
     get running() {
       return runner.running;
     },
 
     async start() {
-      for (const turn of await store.listTroubled(troubledLimit)) {
+      for await (const turn of troubled()) {
         if (turn.state !== "held") continue;
         // New code may fit what the old did not, or serve what was not served (E5).
         const code = turn.view.held?.code;
@@ -258,12 +279,12 @@ export function createEngine(given: EngineOptions): Engine {
       });
     },
 
-    held: async () => (await store.listTroubled(troubledLimit)).filter(({ state }) => state === "held"),
+    held: () => oldest(({ state }) => state === "held"),
 
-    lost: async () => (await store.listTroubled(troubledLimit)).filter(({ view }) => view.lost !== undefined),
+    lost: () => oldest(({ view }) => view.lost !== undefined),
 
     async resolve(effectId, resolution) {
-      const turn = (await this.lost()).find(({ view }) => view.lost?.some(({ id }) => id === effectId));
+      const [turn] = await oldest(({ view }) => view.lost?.some(({ id }) => id === effectId) === true, 1);
       if (turn === undefined) return false;
       let found = false;
       await change(turn, (current) => {

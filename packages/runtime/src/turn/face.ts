@@ -312,8 +312,10 @@ export function checkedProgress({ percent, stage, etaSeconds }: ProgressReport):
 
 export function checkedUsage({ tokens, costUsd }: Usage): Totals {
   for (const [field, value] of Object.entries({ tokens, costUsd })) {
-    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue;
-    throw invalid(`usage: ${field} must be a finite number from 0; it is ${String(value)}.`);
+    const isWhole = field === "costUsd" || Number.isSafeInteger(value);
+    if (value === undefined || (Number.isFinite(value) && value >= 0 && isWhole)) continue;
+    const expected = field === "costUsd" ? "a finite number" : "a whole number";
+    throw invalid(`usage: ${field} must be ${expected} from 0; it is ${String(value)}.`);
   }
   return { ...(tokens !== undefined && { tokens }), ...(costUsd !== undefined && { costUsd }) };
 }

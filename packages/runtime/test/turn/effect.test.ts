@@ -185,19 +185,27 @@ describe("an effect", () => {
     await using stage = new Stage();
     const run = async (turn: Turn) =>
       turn.effect("x", (effect) =>
-        [() => effect.progress({ percent: Number.NaN }), () => effect.usage({ tokens: -1 }), () => effect.say("")].map(
-          (call) => {
-            try {
-              call();
-              return "taken";
-            } catch (error) {
-              return (error as { code: string }).code;
-            }
-          },
-        ),
+        [
+          () => effect.progress({ percent: Number.NaN }),
+          () => effect.usage({ tokens: -1 }),
+          () => effect.usage({ tokens: 1.5 }),
+          () => effect.say(""),
+        ].map((call) => {
+          try {
+            call();
+            return "taken";
+          } catch (error) {
+            return (error as { code: string }).code;
+          }
+        }),
       );
     await using node = await stage.start(agent(run));
-    assert.deepEqual(output(await node.ended(await node.send())), ["progress.invalid", "call.invalid", "say.invalid"]);
+    assert.deepEqual(output(await node.ended(await node.send())), [
+      "progress.invalid",
+      "call.invalid",
+      "call.invalid",
+      "say.invalid",
+    ]);
   });
 
   test("many of them leave no listener behind", async () => {

@@ -16,8 +16,8 @@ export function earlierOf(turns: Turns, { context, turn }: TurnKey, limit: numbe
   return limit > 0 ? ended.slice(-limit) : [];
 }
 
-export function troubledOf(turns: Turns, limit: number): Turns {
-  return turns.filter(isTroubled).slice(0, limit);
+export function troubledOf(turns: Turns, limit: number, after: number): Turns {
+  return turns.filter((turn) => turn.turn > after && isTroubled(turn)).slice(0, limit);
 }
 
 /** It needs an operator. */

@@ -106,7 +106,7 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
     loadJournal: async (key, from) => memory.journal(key, from),
     loadEarlier: async (key, limit) => copy(earlierOf(memory.records(), key, limit)),
     listTurns: async (query) => copy(pageOf(memory.records(), query)),
-    listTroubled: async (limit) => copy(troubledOf(memory.records(), limit)),
+    listTroubled: async (limit, after = 0) => copy(troubledOf(memory.records(), limit, after)),
     listUnfinished: async (query) => copy(unfinishedOf(memory.records(), query)),
 
     forget: (step) => write(() => memory.forget(step)),

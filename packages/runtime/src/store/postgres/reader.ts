@@ -104,9 +104,9 @@ export class Reader {
     return rows.map(turnOf);
   }
 
-  async troubled(limit: number): Promise<TurnRecord[]> {
-    const text = `SELECT ${turnColumns} FROM ${turnTables} WHERE t.troubled ORDER BY t.turn LIMIT $1`;
-    return (await this.#query({ text, values: [limit] })).map(turnOf);
+  async troubled(limit: number, after: number): Promise<TurnRecord[]> {
+    const text = `SELECT ${turnColumns} FROM ${turnTables} WHERE t.troubled AND t.turn > $1 ORDER BY t.turn LIMIT $2`;
+    return (await this.#query({ text, values: [after, limit] })).map(turnOf);
   }
 
   /** In the order in which they began. */

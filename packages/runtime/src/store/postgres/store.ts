@@ -379,8 +379,8 @@ class PostgresStore implements Store {
     return this.#reader.page(query);
   }
 
-  listTroubled(limit: number) {
-    return this.#reader.troubled(limit);
+  listTroubled(limit: number, after = 0) {
+    return this.#reader.troubled(limit, after);
   }
 
   listUnfinished(query: UnfinishedQuery) {

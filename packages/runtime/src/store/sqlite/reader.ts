@@ -67,8 +67,10 @@ export class Reader {
     return rows.map((row) => this.#turn(row as unknown as TurnRow));
   }
 
-  troubled(limit: number): TurnRecord[] {
-    const rows = this.#sql(`SELECT ${turnColumns} FROM ${turnTables} WHERE t.troubled = 1 ORDER BY t.turn LIMIT ?`).all(
+  troubled(limit: number, after: number): TurnRecord[] {
+    const rows = this.#sql(`
+      SELECT ${turnColumns} FROM ${turnTables} WHERE t.troubled = 1 AND t.turn > ? ORDER BY t.turn LIMIT ?`).all(
+      after,
       limit,
     );
     return rows.map((row) => this.#turn(row as unknown as TurnRow));

@@ -286,8 +286,8 @@ class SqliteStore implements Store {
     return this.#reader.page(query);
   }
 
-  async listTroubled(limit: number) {
-    return this.#reader.troubled(limit);
+  async listTroubled(limit: number, after = 0) {
+    return this.#reader.troubled(limit, after);
   }
 
   async listUnfinished(query: UnfinishedQuery) {

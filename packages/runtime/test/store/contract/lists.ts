@@ -198,13 +198,16 @@ export function listContract(open: Open, runs: number): void {
       const two = await place.run({ contextId: "b", subject: "bob", agent: "other" });
       const three = await place.run({ contextId: "c" });
       await place.run({ contextId: "d" });
-      const troubled = async (limit = 10) => (await place.store.listTroubled(limit)).map(({ turn }) => turn);
+      const troubled = async (limit = 10, after?: number) =>
+        (await place.store.listTroubled(limit, after)).map(({ turn }) => turn);
       assert.deepEqual(await troubled(), []);
       await place.commit(three.turn, { epoch: three.epoch, state: "held", view: { held } });
       await place.commit(one.turn, { epoch: one.epoch, state: "uncertain", view: { lost } });
       await place.commit(two.turn, { epoch: two.epoch, state: "canceled", view: { lost }, then: { do: "end" } });
       assert.deepEqual(await troubled(), [one.turn.turn, two.turn.turn, three.turn.turn]);
       assert.deepEqual(await troubled(2), [one.turn.turn, two.turn.turn]);
+      assert.deepEqual(await troubled(2, one.turn.turn), [two.turn.turn, three.turn.turn]);
+      assert.deepEqual(await troubled(2, three.turn.turn), []);
       assert.deepEqual(await place.store.listTroubled(1), [await place.turn(one.turn)]);
       await place.commit(one.turn, { epoch: one.epoch, entries: [{ kind: "heard", at: 0 }] });
       assert.equal((await troubled()).length, 3, "a change that says nothing of it leaves it");
