@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { Place } from "./nylorun.ts";
 import type { Serving } from "./nylorun.ts";
@@ -67,6 +68,48 @@ describe("nylorun delete", () => {
     assert.equal((await place.run(["delete", "subject", "ada", "--yes"])).code, 0);
     await serving.kill("SIGTERM");
     assert.ok(!readFileSync(join(place.home, "nylorun.db"), "latin1").includes(secret));
+  });
+
+  // keeps: a2a-13.4-deletion
+  it("leaves no file, no webhook's token, and no session of whom it erased, anywhere in the home", async () => {
+    await using place = new Place();
+    const key = await place.addKey("--subject", "ada");
+    const secretOf = (what: string): string => `SECRET-${what}-${crypto.randomUUID()}`;
+    const [content, token, words] = [secretOf("content"), secretOf("token"), secretOf("words")];
+    const code = `await turn.file("notes.txt", ${JSON.stringify(content)}); return turn.text;`;
+    const settings = {
+      NYLORUN_PUSH_SECRET: `whsec_${"A".repeat(43)}=`,
+      NYLORUN_PUSH_HOSTS: "hooks.example.invalid",
+    };
+    const serving = await place.serve([place.agent("echo", code)], settings);
+    const { id: taskId } = (await serving.send(key, "echo", words)).result!.task;
+    const url = "https://hooks.example.invalid/x";
+    const made = await serving.call(key, "echo", "CreateTaskPushNotificationConfig", { taskId, url, token });
+    assert.equal(made.error, undefined);
+    const base = await serving.ready;
+    const session = await fetch(`${base}/dashboard/session`, {
+      method: "POST",
+      headers: { "content-type": "application/json", origin: base },
+      body: JSON.stringify({ key }),
+    });
+    const cookie = session.headers.get("set-cookie")!.split(";")[0]!;
+    const signedIn = () => fetch(`${base}/dashboard/session`, { headers: { cookie, "sec-fetch-site": "same-origin" } });
+    assert.equal((await signedIn()).status, 200);
+    assert.equal((await place.run(["delete", "subject", "ada", "--yes"])).code, 0);
+    assert.equal((await signedIn()).status, 401);
+    const holds = (): string[] =>
+      readdirSync(place.home, { recursive: true, withFileTypes: true })
+        .filter((one) => one.isFile())
+        .map((one) => join(one.parentPath, one.name))
+        .filter((file) => {
+          const bytes = readFileSync(file, "latin1");
+          return [content, token, words].some((secret) => bytes.includes(secret));
+        });
+    const blobs = (): string[] => holds().filter((file) => !file.includes("nylorun.db"));
+    const deadline = performance.now() + 30_000;
+    while (blobs().length > 0 && performance.now() < deadline) await delay(100);
+    await serving.kill("SIGTERM");
+    assert.deepEqual(holds(), []);
   });
 
   it("works on a home that nobody serves, and says so when there is none", async () => {
