@@ -8,6 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
 
 import { defineAgent, OutcomeUnknown } from "@nylorun/agents";
+import type { Agent } from "@nylorun/agents";
 
 import { meetings } from "../../examples/agents/meetings.ts";
 import { Calendars } from "../../examples/agents/meetings/calendars.ts";
@@ -252,5 +253,35 @@ describe("the dashboard", { timeout: 200_000 }, () => {
     await delivery.getByRole("button", { name: "Send it again" }).first().click();
     await person.sees("It is being sent again.");
     await up.until("hook", ({ length }) => length > 0);
+  });
+
+  test("lets an operator end a turn that does not fit its code any more", async () => {
+    const changed = (name: string): Agent =>
+      defineAgent({
+        ...payer,
+        async run(turn) {
+          await turn.effect(name, () => 1, { idempotent: true });
+          return turn.ask({ prompt: "Go on?" });
+        },
+      });
+    const first = resources.use(await Dashboard.serve({ agents: [changed("one")] }));
+    const keys = { subject: await first.subjectKey("ada"), operator: await first.operatorKey() };
+    await using person = await first.open(browser, keys);
+    await ask(person, "payer", "Hold on");
+    await person.sees("Go on?");
+    await first.restart(undefined, [changed("another")]);
+    // It runs when it is answered, and does not fit.
+    await person.page.locator(".state[data-live=true]").waitFor();
+    await person.page.getByLabel("Your answer").fill("yes");
+    await person.press("Answer");
+    await person.go("#/operator");
+    await person.sees("journal.diverged");
+    await person.press("End it as failed…");
+    await person.press("Keep it");
+    await person.press("End it as failed…");
+    await person.press("End it as failed, for good");
+    await person.sees("It has failed.");
+    await person.go("#/history");
+    await person.page.locator(".tasks tr", { hasText: "Hold on" }).getByText("Failed").waitFor();
   });
 });

@@ -44,13 +44,13 @@ export class Dashboard implements AsyncDisposable {
     return new Dashboard(runtime, folder, options);
   }
 
-  /** Stops, and serves the same home at the same address. @param meanwhile What is done while it is stopped. */
-  async restart(meanwhile?: (home: string) => void): Promise<void> {
+  /** Stops, and serves the same home at the same address. @param meanwhile What is done while it is stopped. @param agents Default: the same. */
+  async restart(meanwhile?: (home: string) => void, agents = this.#options.agents): Promise<void> {
     const port = Number(new URL(this.runtime.url).port);
     const { home } = this.runtime;
     await this.runtime.stop();
     meanwhile?.(home);
-    this.runtime = await startRuntime({ home, logLevel: "silent", stopGraceMs: 0, ...this.#options, port });
+    this.runtime = await startRuntime({ home, logLevel: "silent", stopGraceMs: 0, ...this.#options, agents, port });
   }
 
   subjectKey(subject: string): Promise<string> {

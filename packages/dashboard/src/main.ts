@@ -237,7 +237,10 @@ export class NylorunDashboard extends LightElement {
       case "task":
         return keyed(desk, html`<task-page .desk=${desk} agent=${route.agent} .taskId=${route.taskId}></task-page>`);
       case "report":
-        return keyed(desk, html`<report-page .desk=${desk} .taskId=${route.taskId}></report-page>`);
+        return keyed(
+          desk,
+          html`<report-page .desk=${desk} .taskId=${route.taskId} .subject=${route.subject}></report-page>`,
+        );
       case "context":
         return keyed(
           desk,

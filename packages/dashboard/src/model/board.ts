@@ -44,6 +44,9 @@ export interface Overview {
   readonly running: number;
 }
 
+/** `task-9` comes before `task-10`. */
+const NAMES = new Intl.Collator(undefined, { numeric: true });
+
 /** Ended ones that are kept in sight; the history has them all. */
 const ENDED = 50;
 /** Ended ones that are known. */
@@ -107,9 +110,9 @@ export class Board extends Changing {
     return this.#items.size;
   }
 
-  find(taskId: string): Item | undefined {
-    for (const item of this.#items.values()) if (item.event.task_id === taskId) return item;
-    return undefined;
+  /** @param subject Whose, where everybody's are shown. */
+  find(taskId: string, subject?: string): Item | undefined {
+    return this.#items.get(keyOf(taskId, subject));
   }
 
   /** Calls `listener` with each event of one task; returns what ends it. */
@@ -119,7 +122,7 @@ export class Board extends Changing {
   }
 
   #take(event: FeedEvent): void {
-    const key = `${event.subject ?? ""} ${event.task_id}`;
+    const key = keyOf(event.task_id, event.subject);
     this.#told?.add(key);
     const item = this.#items.get(key);
     if (item === undefined) {
@@ -158,6 +161,10 @@ export class Board extends Changing {
   }
 }
 
+function keyOf(taskId: string, subject = ""): string {
+  return `${subject} ${taskId}`;
+}
+
 /** Whose work it is; without a name of its own, what stands before the first colon. */
 function agentOf({ agent, task_id }: ProgressEvent): string {
   return agent ?? (task_id.includes(":") ? task_id.slice(0, task_id.indexOf(":")) : "unknown");
@@ -178,7 +185,11 @@ function overviewOf(items: readonly Item[], isMine: (taskId: string) => boolean)
   });
   const byOrder = (one: Item, other: Item) => one.order - other.order;
   const running = (at.get("running") ?? []).toSorted(byOrder);
-  const groups = [...Map.groupBy(running, ({ agent }) => agent)].map(([agent, members]) => ({ agent, items: members }));
+  // Reports by their names, where somebody finds them again; names of served tasks say nothing, so the newest comes last.
+  const groups = [...Map.groupBy(running, ({ agent }) => agent)].map(([agent, members]) => {
+    const isServed = isMine(members[0]?.event.task_id ?? "");
+    return { agent, items: isServed ? members : members.toSorted((one, other) => NAMES.compare(one.name, other.name)) };
+  });
   const newest = (one: Item, other: Item) => (one.event.timestamp < other.event.timestamp ? 1 : -1);
   return {
     waiting: (at.get("waiting") ?? []).toSorted(byOrder),

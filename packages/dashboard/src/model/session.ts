@@ -26,6 +26,8 @@ export class Refusal extends Error {
 
 /** For one answer, in milliseconds. */
 const PATIENCE = 30_000;
+/** How often it is asked whether the session still is one, in milliseconds: a stream that is open already goes on for longer. */
+const CHECKED = 30_000;
 
 class Session extends Changing {
   /** Undefined: not known yet; null: nobody. */
@@ -37,6 +39,9 @@ class Session extends Changing {
   constructor() {
     super();
     this.#tabs.addEventListener("message", () => void this.look());
+    setInterval(() => {
+      if (this.person) void this.look();
+    }, CHECKED);
     // A page that comes back out of the browser's history may show what was signed out of.
     addEventListener("pageshow", (event) => event.persisted && location.reload());
   }
@@ -46,8 +51,10 @@ class Session extends Changing {
     try {
       this.#is((await call("GET", "dashboard/session")) as Person);
     } catch (error) {
-      if (error instanceof Refusal && error.status === 401) this.#is(null);
-      else if (this.person === undefined) {
+      if (error instanceof Refusal && error.status === 401) {
+        if (this.person) this.ended();
+        else this.#is(null);
+      } else if (this.person === undefined) {
         this.why = "The Runtime does not answer. This page tries again by itself.";
         this.changed();
         setTimeout(() => void this.look(), 2_000);

@@ -89,7 +89,7 @@ export class TaskRows extends LightElement {
     const { event, name, run, key } = item;
     const ref = this.desk.refOf(event.task_id);
     const title = ref && this.desk.brief(ref)?.title;
-    const href = ref === undefined ? to.report(event.task_id) : to.task(ref.agent, ref.taskId);
+    const href = ref === undefined ? to.report(event.task_id, item.subject) : to.task(ref.agent, ref.taskId);
     const whose = item.subject === undefined ? "" : `${item.subject} · `;
     return html`<a class="row" href=${href}>
       <span class="row-what">

@@ -12,9 +12,10 @@ import { define, LightElement } from "../part/light.ts";
 import { empty, loading } from "../part/said.ts";
 
 export class ReportPage extends LightElement {
-  static override properties = { desk: { attribute: false }, taskId: { attribute: false } };
+  static override properties = { desk: { attribute: false }, taskId: { attribute: false }, subject: {} };
   declare desk: Desk;
   declare taskId: string;
+  declare subject: string | undefined;
   #stop: (() => void) | undefined;
 
   constructor() {
@@ -33,7 +34,7 @@ export class ReportPage extends LightElement {
   }
 
   protected override render(): TemplateResult {
-    const item = this.desk.board.find(this.taskId);
+    const item = this.desk.board.find(this.taskId, this.subject);
     if (item === undefined) {
       return html`<h1 tabindex="-1">${this.taskId}</h1>
         ${

@@ -32,6 +32,8 @@ import type { SessionCookie } from "./session.ts";
 
 export interface DashboardFile {
   readonly body: Uint8Array<ArrayBuffer>;
+  /** The same, compressed. Default: it is sent as it is. */
+  readonly gzipped?: Uint8Array<ArrayBuffer>;
   readonly type: string;
 }
 
@@ -97,14 +99,18 @@ export function createDashboardRoutes(options: DashboardRoutesOptions): Hono {
 
   const signIns = new Buckets(SIGN_INS, SIGN_INS_PER_SECOND);
 
-  const page = async (path: string): Promise<Response> => {
+  const page = async (path: string, request: Request): Promise<Response> => {
     const built = await files();
     if (built === undefined) return refuse(noDashboard);
     const file = built.get(path);
     if (file === undefined) return refuse(noSuchPath);
     // The page names its parts by their content; kept in a browser's history, it would show what a person signed out of.
     const caching = path === "index.html" ? "no-store" : "public, max-age=31536000, immutable";
-    return new Response(file.body, { headers: { ...HEADERS, "Content-Type": file.type, "Cache-Control": caching } });
+    const headers = { ...HEADERS, "Content-Type": file.type, "Cache-Control": caching, Vary: "Accept-Encoding" };
+    const takesGzip = /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
+    return takesGzip && file.gzipped !== undefined
+      ? new Response(file.gzipped, { headers: { ...headers, "Content-Encoding": "gzip" } })
+      : new Response(file.body, { headers });
   };
 
   /** Who has these credentials; undefined: nobody, any more. */
@@ -133,8 +139,8 @@ export function createDashboardRoutes(options: DashboardRoutesOptions): Hono {
     new Hono()
       // Relative, as is everything in the page: what stands before us may have a path of its own.
       .get("/dashboard", () => new Response(null, { status: 308, headers: { Location: "dashboard/" } }))
-      .get("/dashboard/", () => page("index.html"))
-      .get("/dashboard/assets/:file", (c) => page(`assets/${c.req.param("file")}`))
+      .get("/dashboard/", (c) => page("index.html", c.req.raw))
+      .get("/dashboard/assets/:file", (c) => page(`assets/${c.req.param("file")}`, c.req.raw))
       .get("/dashboard/session", async (c) => {
         const request = c.req.raw;
         const token = cookie.read(request);

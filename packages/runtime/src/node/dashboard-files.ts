@@ -8,6 +8,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 
 import type { DashboardFile, DashboardFiles } from "../http/dashboard.ts";
 import type { Log } from "./log.ts";
@@ -54,7 +55,8 @@ async function readFiles(folder: string): Promise<ReadonlyMap<string, DashboardF
       files.map(async ({ name, parentPath }): Promise<[string, DashboardFile]> => {
         const file = join(parentPath, name);
         const path = file.slice(folder.length).replaceAll("\\", "/").replace(/^\//, "");
-        return [path, { body: new Uint8Array(await readFile(file)), type: TYPES[extname(name)]! }];
+        const body = new Uint8Array(await readFile(file));
+        return [path, { body, gzipped: new Uint8Array(await promisify(gzip)(body)), type: TYPES[extname(name)]! }];
       }),
     ),
   );
