@@ -54,7 +54,7 @@ function sourceOf(database: DatabaseSync, file: string): Source {
     page(table, after): Page {
       const { key, columns }: Table = TABLES[table];
       const where = after === undefined ? "" : `WHERE (${key.join(", ")}) > (${key.map(() => "?").join(", ")})`;
-      const found = database
+      const given = database
         .prepare(
           `SELECT ${Object.keys(columns).join(", ")} FROM ${from[table] ?? table} ${where}
            ORDER BY ${key.join(", ")} LIMIT ${ROWS_OF_PAGE}`,
@@ -63,9 +63,9 @@ function sourceOf(database: DatabaseSync, file: string): Source {
       const rows: TransferRow[] = [];
       let characters = 0;
       let isAll = true;
-      for (const given of found) {
+      for (const one of given) {
         const row = Object.entries(columns).map(([name, kind]): Value => {
-          const value = given[name] as number | string | Uint8Array | null;
+          const value = one[name] as number | string | Uint8Array | null;
           if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
           return kind === "flag" ? value === 1 : value;
         });

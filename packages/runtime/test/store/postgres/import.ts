@@ -85,7 +85,7 @@ async function ask(store: Store, keys: readonly TurnKey[]) {
   };
 }
 
-export function importing(database: () => Database & { query(text: string): Promise<unknown> }): void {
+export function importing(database: () => Database & { readonly query: (text: string) => Promise<unknown> }): void {
   describe("a SQLite database that is imported", () => {
     const home = async (work: (file: string) => Promise<void>) => {
       const folder = mkdtempSync(join(tmpdir(), "nylorun-import-"));
