@@ -207,3 +207,26 @@ for (const kind of kinds) {
 function elsewhereWantsKey({ name }: Kind): boolean {
   return name === "a Runtime";
 }
+
+test("an agent that is served here hands its files over to the one that called it", { timeout: 60_000 }, async () => {
+  const painter = makeAgent("painter", async (turn) => {
+    await turn.file("cat.txt", `A ${turn.text} cat`);
+    return "Painted.";
+  });
+  const gallery = makeAgent("gallery", async (turn) => {
+    const { artifacts, output } = await turn.call("painter", "grey");
+    const link = artifacts.flatMap(({ parts }) => parts).find(({ url }) => url !== undefined)?.url;
+    const read = async () => (await fetch(link!)).text();
+    return { output: output ?? null, file: await turn.effect("fetch", read, { idempotent: true }) };
+  });
+  await using here = await serve({ agents: [gallery, painter] });
+  const auth = await here.runtime.addKey({ role: "subject", subject: "ada" });
+  const client = await createA2aClient({ url: `${here.runtime.url}/v1/a2a/agents/gallery/`, auth, pollMs: 100 });
+  const { output, files } = await (await client.send("Show me")).done(soon());
+  assert.deepEqual(output, { output: "Painted.", file: "A grey cat" });
+  assert.deepEqual(
+    files.map(({ path }) => path),
+    ["output.json"],
+    "what the other one made is not the caller's",
+  );
+});

@@ -7,10 +7,12 @@ import type { Auth } from "@nylorun/agents";
 import type { A2aClient, A2aTask, AgentCard, Interaction } from "@nylorun/agents/a2a";
 import { EXTENSION_URIS } from "@nylorun/protocol";
 
-import { noSuchAgent } from "../turn/callee.ts";
+import type { LinksOf } from "../files/task-links.ts";
+import { noSuchAgent, seenTask } from "../turn/callee.ts";
 import type { Answering, Asking, Callees, Line } from "../turn/callee.ts";
 
-/** In milliseconds. */
+/** In milliseconds: of one attempt, and of all. A turn that looks at a task has its place meanwhile. */
+const ATTEMPT = 10_000;
 const PATIENCE = 5_000;
 /** How long a card is taken to be what it was, in milliseconds. */
 const CARD_AGE = 300_000;
@@ -19,14 +21,20 @@ const CARDS = 200;
 /** What says that there was no answer, and not what became of it. */
 const UNKNOWN: ReadonlySet<unknown> = new Set(["agent.unreachable", "agent.busy", "send.unknown"]);
 
-export function createCallees(): Callees {
+export interface NetworkCallees extends Callees {
+  /** How files of agents that are served here are handed to who calls these; known when it is known where this Runtime is. */
+  links: LinksOf | undefined;
+}
+
+export function createCallees(): NetworkCallees {
   const cards = new Map<string, { readonly card: AgentCard; readonly at: number }>();
   return {
+    links: undefined,
     async reach({ agent, auth }) {
       if (!URL.canParse(agent)) throw noSuchAgent(agent);
       // With the first call only: most agents call nobody, and the SDK takes its time.
       const { createA2aClient } = await import("@nylorun/agents/a2a");
-      const options = { patienceMs: PATIENCE, ...(auth !== undefined && { auth }) };
+      const options = { timeoutMs: ATTEMPT, patienceMs: PATIENCE, ...(auth !== undefined && { auth }) };
       const key = `${agent} ${credentialsText(auth)}`;
       const known = cards.get(key);
       const isFresh = known !== undefined && performance.now() - known.at < CARD_AGE;
@@ -60,6 +68,10 @@ function lineTo(client: A2aClient): Line {
     },
     async answer(taskId, answer, { signal }) {
       const task = await told(client.task(taskId, { signal }));
+      // Words say nothing of what they answer.
+      if (answer.asking.inWords && seenTask(task.task!).asking?.id !== answer.asking.id) {
+        throw Object.assign(new Error("The agent asks something else by now."), { code: "a2a.invalidParams" });
+      }
       await told(give(task, answer, signal));
     },
     async cancel(taskId, { signal }) {

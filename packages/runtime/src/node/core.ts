@@ -20,6 +20,7 @@ import type { Tracer } from "../turn/ports.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import { noTracer } from "../turn/trace.ts";
 import { createCallees } from "./callees.ts";
+import type { NetworkCallees } from "./callees.ts";
 import { DiskRoom } from "./disk-room.ts";
 import { createEntropy } from "./entropy.ts";
 import { openFiles } from "./files.ts";
@@ -56,6 +57,7 @@ export interface Core extends AsyncDisposable {
   /** Not started. */
   readonly engine: Engine;
   readonly operations: Operations;
+  readonly callees: NetworkCallees;
   readonly progress: ProgressFeed;
   readonly tracer: Tracer;
   readonly disk: DiskRoom;
@@ -98,6 +100,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const entropy = createEntropy(await store.secret("turn-seed", () => randomBytes(32)));
   const limits = settings;
   const { files, blobs } = opened.use(openFiles({ home: home.folder, settings, store, hasRoom: () => disk.isThere }));
+  const callees = createCallees();
   const engine = opened.use(
     createEngine({
       store,
@@ -111,7 +114,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       misfit,
       files,
       tracer,
-      callees: createCallees(),
+      callees,
     }),
   );
   const webhookKeys = createWebhookKeys(store);
@@ -127,6 +130,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     blobs,
     engine,
     operations,
+    callees,
     progress,
     tracer,
     disk,

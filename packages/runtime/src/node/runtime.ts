@@ -146,7 +146,9 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   const signInLinks = new SignInLinks();
   const dashboardFiles = findDashboard(log);
   const links = linksTo(publicUrl, core.store, settings);
-  const push = openPush({ ...core, linksOf: createLinksOf(links, core.taskIds), settings, log });
+  const linksOf = createLinksOf(links, core.taskIds);
+  core.callees.links = linksOf;
+  const push = openPush({ ...core, linksOf, settings, log });
   const served = await createApp({
     engine: core.engine,
     store: core.store,

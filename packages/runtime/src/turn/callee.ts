@@ -18,6 +18,7 @@ import {
 import type { Artifact, Part, SendMessageResponse, Struct, Task, TaskState } from "@nylorun/protocol";
 
 import type { TurnRecord } from "./record.ts";
+import type { ArtifactLinks } from "./task.ts";
 
 export interface Callee {
   /** Its id, when it is served here, or its address. */
@@ -29,6 +30,10 @@ export interface Callee {
 export interface Callees {
   /** @throws OutcomeUnknown, or an error with a `code`, as everything on a line does. */
   reach(callee: Callee, options: LineOptions & { readonly turn: TurnRecord }): Promise<Line>;
+  /** Links to the files of agents that are served here, as their callers on the network have them. Default: there are none. */
+  readonly links?:
+    | ((turn: TurnRecord, artifacts: readonly Artifact[] | undefined) => Promise<ArtifactLinks | undefined>)
+    | undefined;
 }
 
 /** To one agent. Everything on it throws OutcomeUnknown when there is no answer, else errors with a `code`, as A2aClientError has them. */

@@ -18,7 +18,7 @@ const active = new Set(EXTENSION_URIS);
 export function lineTo(
   agent: string,
   turn: TurnRecord,
-  { engine, ports }: { engine: Engine; ports: EnginePorts },
+  { engine, taskIds, callees }: Pick<EnginePorts, "taskIds" | "callees"> & { readonly engine: Engine },
 ): Line {
   if (depthOf(turn.subject) >= deepest) {
     throw new AgentError(
@@ -27,7 +27,10 @@ export function lineTo(
     );
   }
   const scope = { subject: subjectOfCalled(turn), agent };
-  const { taskIds } = ports;
+  const shown = async (called: TurnRecord) => {
+    const links = await callees.links?.(called, called.view.artifacts);
+    return { taskIds, active, links };
+  };
   const send = (message: Omit<Message, "role">) =>
     coded(engine.send({ ...scope, message: { role: "ROLE_USER", ...message }, active, traceparent: turn.traceparent }));
   return {
@@ -35,9 +38,12 @@ export function lineTo(
     send: async ({ messageId, parts, contextId }) => {
       const metadata = { [callerField]: taskIds.encode(turn) };
       const sent = await send({ messageId, parts, metadata, ...(contextId !== undefined && { contextId }) });
-      return sendResponseOf(sent, { taskIds, active });
+      return sendResponseOf(sent, await shown(sent));
     },
-    get: async (taskId) => taskOf(await coded(engine.get(scope, taskId)), { taskIds, active }),
+    async get(taskId) {
+      const called = await coded(engine.get(scope, taskId));
+      return taskOf(called, await shown(called));
+    },
     answer: async (taskId, answer) => void (await send({ taskId, ...reply(answer) })),
     cancel: async (taskId) => {
       const { state } = await engine.get(scope, taskId);

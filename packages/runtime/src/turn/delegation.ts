@@ -19,19 +19,26 @@ import { isTerminal } from "@nylorun/protocol";
 import { hasChanged, seenResponse, seenTask } from "./callee.ts";
 import type { Answering, Asking, Callee, Line, SeenTask } from "./callee.ts";
 import type { Watch } from "./effect.ts";
+import { bytesOf } from "./json.ts";
 import type { CalledTask } from "./recall.ts";
 import type { Run } from "./run.ts";
 
 /** Of a prompt, as an author's own. */
 const promptLimit = 4000;
 const choiceLimit = 100;
+/** Of what is shown with a prompt, in bytes of JSON. */
+const detailLimit = 64 * 1024;
 /** Of what an effect's name tells of an agent's address. */
 const addressLimit = 150;
 
 /** What the author's calls do that no author can. */
 export interface OwnCalls {
-  /** Waits until `watch` finds the task another. */
-  watchTask(task: CalledTask, watch: Watch, signal: AbortSignal | undefined): Promise<unknown>;
+  /** Waits until `watch` finds the task another; it looks the less often, the longer it is `since` then. */
+  watchTask(
+    task: CalledTask & { readonly since: number },
+    watch: Watch,
+    signal: AbortSignal | undefined,
+  ): Promise<unknown>;
   /** As `turn.connect`, and `watch` is told how often the caller said that it is connected. */
   connect(connection: { prompt: string; detail: object; signal: AbortSignal }, watch: Watch): Promise<boolean>;
 }
@@ -51,6 +58,8 @@ export class Delegation {
   /** The task there, as long as it goes on. */
   #task: string | undefined;
   #repeats = true;
+  /** When the agent last was given something to do. */
+  #since = 0;
 
   constructor(run: Run, calls: { readonly turn: Turn; readonly own: OwnCalls }, call: Call) {
     this.#run = run;
@@ -67,11 +76,12 @@ export class Delegation {
 
   /** @throws CallError, Cancelled. */
   async answer(): Promise<AgentAnswer> {
+    this.#run.delegations.add(this);
     const seen = await this.#send();
+    this.#since = this.#run.now();
     if (isTerminal(seen.state)) return this.#ended(seen);
     if (seen.id === undefined) throw this.#error("callee.lost", "nobody knows which task it is");
     this.#task = seen.id;
-    this.#run.delegations.add(this);
     const limit = this.#limit();
     try {
       return await this.#follow(seen, limit.signal);
@@ -99,9 +109,12 @@ export class Delegation {
         // Not given up when the turn is cancelled: who does not know its task cannot cancel it either.
         const patient = new AbortController().signal;
         const seen = seenResponse(await line.send({ messageId: effect.key, parts, contextId }, { signal: patient }));
+        if (isTerminal(seen.state)) return seen;
+        // What this comes to may never be told: the turn may end before it is on disk.
+        this.#task = seen.id;
         const { cancelled, timeUp } = this.#run;
-        if ((cancelled || timeUp.aborted) && seen.id !== undefined && !isTerminal(seen.state)) {
-          await line.cancel(seen.id, { signal: patient });
+        if (seen.id !== undefined && (cancelled || timeUp.aborted)) {
+          await line.cancel(seen.id, { signal: patient }).catch(() => undefined);
         }
         return seen;
       },
@@ -119,7 +132,10 @@ export class Delegation {
       if (asking === undefined || asking.id === answered) await this.#changed(seen, stop);
       else {
         const answer = await this.#ask(seen, asking, stop);
-        if (answer !== undefined) answered = (await this.#pass(asking, answer.value)) ? asking.id : undefined;
+        if (answer !== undefined) {
+          answered = (await this.#pass(asking, answer.value)) ? asking.id : undefined;
+          this.#since = this.#run.now();
+        }
       }
       seen = await this.#look();
     }
@@ -128,7 +144,10 @@ export class Delegation {
 
   #changed(seen: SeenTask, signal: AbortSignal | undefined): Promise<unknown> {
     const look: Watch["look"] = (given) => this.#hasChanged(seen, given.signal);
-    return this.#own.watchTask(this.open!, { look, atOnce: true }, signal);
+    // Who asks something else each time that it is looked at is not looked at without end.
+    const atOnce = this.#since === this.#run.now();
+    const task = { ...this.open!, since: this.#since };
+    return this.#own.watchTask(task, { look, ...(atOnce && { atOnce }) }, signal);
   }
 
   /** Who cannot be asked just now is asked again. A task that is gone has changed. */
@@ -154,6 +173,10 @@ export class Delegation {
     const signal = stop === undefined ? over.signal : AbortSignal.any([stop, over.signal]);
     const prompt = promptOf(asking);
     const { kind, detail } = asking;
+    // It would be shown without, and nobody is to approve what is not shown.
+    if (detail !== undefined && bytesOf(detail) > detailLimit) {
+      throw this.#error("callee.unreadable", `what it shows with its question is more than ${detailLimit} bytes`);
+    }
     const asked = { prompt, signal, ...(detail && { detail }) };
     try {
       switch (kind) {

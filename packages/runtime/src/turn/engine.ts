@@ -113,7 +113,7 @@ export function createEngine(given: EngineOptions): Engine {
   const callees: Callees = {
     reach: async (callee, asked) =>
       byId.has(callee.agent)
-        ? lineTo(callee.agent, asked.turn, { engine, ports: options })
+        ? lineTo(callee.agent, asked.turn, { engine, callees: others, taskIds })
         : others.reach(callee, asked),
   };
   const options: EnginePorts = { timers: systemTimers, tracer: noTracer, ...given, callees };

@@ -86,11 +86,12 @@ export function createTurn(run: Run): Turn {
   };
   const own: OwnCalls = {
     connect,
-    watchTask({ callee, task }, watch, signal) {
+    watchTask({ callee, task, since }, watch, signal) {
       const { agent, auth } = callee;
       const start: Start = {
         kind: "task",
         at: ports.store.now(),
+        since,
         agent,
         task,
         ...(auth !== undefined && { auth: true }),

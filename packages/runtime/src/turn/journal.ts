@@ -98,6 +98,8 @@ export interface SleepStarted extends Call {
 export interface TaskWatched extends Call {
   readonly kind: "task";
   readonly at: number;
+  /** When the other agent last was given something to do. */
+  readonly since: number;
   /** Whose it is, as it was called, and its id there. */
   readonly agent: string;
   readonly task: string;

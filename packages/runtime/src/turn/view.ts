@@ -205,7 +205,7 @@ export function pauseOf(wait: OpenWait, now: number): number | undefined {
     case "connection":
       return wait.pollMs;
     case "task":
-      return Math.min(longestPauseMs, Math.max(shortestPauseMs, (now - wait.at) / 2));
+      return Math.min(longestPauseMs, Math.max(shortestPauseMs, (now - wait.since) / 2));
     case "question":
     case "approval":
     case "sleep":

@@ -4,9 +4,12 @@ import { describe, test } from "node:test";
 
 import { CallError, refuse } from "@nylorun/agents";
 import type { Agent, Turn } from "@nylorun/agents";
+import { EXTENSIONS } from "@nylorun/protocol";
+import type { Task } from "@nylorun/protocol";
 
+import type { Answering, Callees, Line } from "../../src/turn/callee.ts";
 import type { TurnRecord } from "../../src/turn/record.ts";
-import { agent, codeOf, output, Stage } from "./stage.ts";
+import { agent, codeOf, output, settle, Stage } from "./stage.ts";
 import type { Node } from "./stage.ts";
 
 /** What the world saw of an agent that was called. */
@@ -27,11 +30,10 @@ class Refunds {
         }
         case "ask":
           return `You said ${await turn.ask({ prompt: "Which?", choices: ["S", "M"] })}.`;
-        case "expire":
-          return turn.approve({ prompt: "Quick?", expiresInMs: 60_000 }).then(
-            () => "answered",
-            () => "Too late.",
-          );
+        case "expire": {
+          const late = () => turn.ask({ prompt: "Later, then?" });
+          return turn.approve({ prompt: "Quick?", expiresInMs: 60_000 }).then(String, late);
+        }
         case "fail":
           throw new Error("a secret");
         case "refuse":
@@ -116,13 +118,11 @@ describe("an agent that is served here", () => {
     const { view } = await shown(node, turn, "Quick?");
     await node.letGo(turn);
     stage.pass(61_000);
-    assert.deepEqual(output(await node.ended(turn)), { came: "Too late." });
-    const last = await node.load(turn);
-    assert.equal(last.view.waits, undefined);
-    await assert.rejects(
-      node.answer(turn, { interactionId: view.status!.interaction!.interactionId, approved: true }),
-      /has ended/,
-    );
+    await shown(node, turn, "Later, then?");
+    const { interactionId } = view.status!.interaction!;
+    await assert.rejects(node.answer(turn, { interactionId, approved: true }), /invalid/i);
+    await node.answer(turn, { value: "Yes." });
+    assert.deepEqual(output(await node.ended(turn)), { came: "Yes." });
   });
 
   test("is asked again and again when it asks again, each with its own interaction", async () => {
@@ -322,6 +322,237 @@ describe("a turn that ends before what it called for", () => {
       assert.equal(task?.state, "canceled");
     });
   }
+});
+
+/** An agent elsewhere, which is what a test makes of it. */
+class Elsewhere implements Callees {
+  readonly sent: string[] = [];
+  readonly answered: Answering[] = [];
+  readonly cancelled: string[] = [];
+  readonly auths: unknown[] = [];
+  looks = 0;
+  task: () => Task;
+  beforeSent: () => Promise<void> = async () => undefined;
+  afterSent: () => Promise<void> = async () => undefined;
+  afterAnswered: () => Promise<void> = async () => undefined;
+
+  constructor(task: () => Task) {
+    this.task = task;
+  }
+
+  async reach({ auth }: { readonly auth?: unknown }): Promise<Line> {
+    this.auths.push(typeof auth === "function" ? (auth as () => unknown)() : auth);
+    return {
+      repeats: true,
+      send: async ({ messageId }) => {
+        await this.beforeSent();
+        this.sent.push(messageId);
+        await this.afterSent();
+        return { task: this.task() };
+      },
+      get: async () => {
+        this.looks++;
+        return this.task();
+      },
+      answer: async (_, answer) => {
+        this.answered.push(answer);
+        await this.afterAnswered();
+      },
+      cancel: async (id) => void this.cancelled.push(id),
+    };
+  }
+}
+
+const working: Task = { id: "t", status: { state: "TASK_STATE_WORKING" } };
+
+function asking(id: string, detail?: object): Task {
+  const interaction = { interactionId: id, kind: "approval", prompt: "Go on?", ...(detail && { detail }) };
+  const message = { messageId: id, role: "ROLE_AGENT" as const, parts: [{ text: "Go on?" }] };
+  const metadata = { [EXTENSIONS.interactions]: interaction };
+  return { id: "t", status: { state: "TASK_STATE_AUTH_REQUIRED", message: { ...message, metadata } } };
+}
+
+describe("an agent elsewhere", () => {
+  const address = "https://elsewhere.example/agent";
+  const run = async (turn: Turn) =>
+    turn.call(address, "Hello", { auth: () => "a key" }).then(
+      ({ output: came }) => ({ came: came ?? null }),
+      (error: unknown) => ({ code: codeOf(error) }),
+    );
+
+  test("is looked at the less often the longer it takes, by nobody in between; no key is written (E11, I12)", async () => {
+    await using stage = new Stage();
+    const elsewhere = new Elsewhere(() => working);
+    await using node = await stage.start(caller(run), { callees: elsewhere });
+    const turn = await node.send();
+    await node.until(turn, () => elsewhere.looks === 1);
+    let seconds = 0;
+    for (; seconds < 3600; seconds += 15) {
+      await node.letGo(turn);
+      const { at } = await node.inner.nextDue();
+      assert.ok(at !== undefined && at - stage.now() <= 60_000);
+      stage.pass(15_000);
+      await settle(5);
+    }
+    await node.letGo(turn);
+    assert.ok(elsewhere.looks > 40 && elsewhere.looks < 90, `${elsewhere.looks} looks in an hour`);
+    const { length, view } = await node.load(turn);
+    assert.equal(length, 5, "looks are not recorded");
+    assert.ok(elsewhere.auths.every((auth) => auth === "a key"));
+    assert.doesNotMatch(JSON.stringify([view, await node.journal(turn)]), /a key/);
+    elsewhere.task = () => ({ id: "t", status: { state: "TASK_STATE_COMPLETED" } });
+    stage.pass(60_000);
+    assert.deepEqual(output(await node.ended(turn)), { came: null });
+    assert.deepEqual([elsewhere.sent.length, elsewhere.cancelled], [1, []]);
+  });
+
+  test("that wants a key is told to stop with it, when the turn is cancelled while it waits", async () => {
+    await using stage = new Stage();
+    const elsewhere = new Elsewhere(() => working);
+    await using node = await stage.start(caller(run), { callees: elsewhere });
+    const turn = await node.send();
+    await node.until(turn, () => elsewhere.looks === 1);
+    const { length } = await node.letGo(turn);
+    elsewhere.auths.length = 0;
+    await node.other.cancel(node.scope(), node.taskId(turn));
+    await node.until(turn, (now) => now.length > length, "told of it");
+    assert.match(await node.told(turn), / recalled$/);
+    assert.deepEqual([elsewhere.cancelled, elsewhere.auths, elsewhere.sent.length], [["t"], ["a key"], 1]);
+  });
+
+  for (const when of ["beforeSent", "afterSent"] as const) {
+    test(`is told to stop when the turn is cancelled ${when === "beforeSent" ? "before" : "after"} it has the message`, async () => {
+      await using stage = new Stage();
+      const elsewhere = new Elsewhere(() => working);
+      const gate = Promise.withResolvers<undefined>();
+      const reached = Promise.withResolvers<undefined>();
+      elsewhere[when] = async () => {
+        reached.resolve(undefined);
+        await gate.promise;
+      };
+      await using node = await stage.start(caller(run), { callees: elsewhere });
+      const turn = await node.send();
+      await reached.promise;
+      await node.engine.cancel(node.scope(), node.taskId(turn));
+      gate.resolve(undefined);
+      await node.letGo(turn);
+      await node.until(turn, () => elsewhere.cancelled.length > 0, "told to stop");
+      assert.deepEqual(elsewhere.cancelled, ["t"]);
+    });
+  }
+
+  test("is told to stop when what it answered could not be written before the turn was cancelled", async () => {
+    await using stage = new Stage();
+    const elsewhere = new Elsewhere(() => working);
+    const node: Node = await stage.start(caller(run), {
+      callees: elsewhere,
+      faults: {
+        async before({ commit }) {
+          const outcomes = commit?.entries?.filter(({ kind }) => kind === "outcome") ?? [];
+          if (elsewhere.sent.length === 1 && outcomes.length > 0 && commit?.epoch !== undefined) {
+            await node.other.cancel(node.scope(), node.taskId({ ...commit.key } as TurnRecord));
+          }
+        },
+      },
+    });
+    const turn = await node.send();
+    await node.until(turn, () => elsewhere.cancelled.length > 0, "told to stop");
+    await node.letGo(turn);
+    assert.deepEqual([elsewhere.cancelled, (await node.load(turn)).state], [["t"], "canceled"]);
+    await node.stop();
+  });
+
+  test("is given an answer again under its id, when it is not known whether it has it (I6)", async () => {
+    await using stage = new Stage();
+    const elsewhere = new Elsewhere(() => asking("i"));
+    elsewhere.afterAnswered = () => new Promise(() => undefined);
+    let node = await stage.start(caller(run), { callees: elsewhere });
+    const turn = await node.send();
+    await node.interrupted(turn);
+    await node.answer(turn, { approved: true });
+    await node.until(turn, () => elsewhere.answered.length === 1);
+    await node.kill();
+    elsewhere.afterAnswered = async () => undefined;
+    node = await stage.start(caller(run), { callees: elsewhere });
+    await node.until(turn, () => elsewhere.answered.length === 2);
+    const [one, two] = elsewhere.answered;
+    assert.deepEqual([one?.value, one?.asking.id], [true, "i"]);
+    assert.deepEqual(two, one);
+    await node.letGo(turn);
+    assert.equal(
+      (await node.load(turn)).view.status?.interaction,
+      undefined,
+      "who shows it a moment longer asks nothing",
+    );
+    await node.stop();
+  });
+
+  test("that asks something else each time it is looked at is not looked at without end", async () => {
+    await using stage = new Stage();
+    let asked = 0;
+    const elsewhere = new Elsewhere(() => asking(`i${asked++}`));
+    await using node = await stage.start(caller(run), { callees: elsewhere });
+    const turn = await node.send();
+    await node.interrupted(turn);
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    assert.ok((await node.load(turn)).length < 60, `${(await node.load(turn)).length} entries in a second`);
+  });
+
+  test("that shows more than a person could see is not asked about", async () => {
+    await using stage = new Stage();
+    const elsewhere = new Elsewhere(() => asking("i", { long: "x".repeat(70_000) }));
+    await using node = await stage.start(caller(run), { callees: elsewhere });
+    assert.deepEqual(output(await node.ended(await node.send())), { code: "callee.unreadable" });
+    assert.deepEqual(elsewhere.cancelled, ["t"]);
+  });
+
+  test("that says more than can be kept is an error", async () => {
+    await using stage = new Stage();
+    const parts = [{ text: "x".repeat(2 ** 20) }];
+    const elsewhere = new Elsewhere(() => ({
+      id: "t",
+      status: { state: "TASK_STATE_COMPLETED" },
+      artifacts: [{ artifactId: "output", parts }],
+    }));
+    await using node = await stage.start(caller(run), { callees: elsewhere });
+    assert.deepEqual(output(await node.ended(await node.send())), { code: "callee.unreadable" });
+  });
+
+  test("that has forgotten the task is an error", async () => {
+    await using stage = new Stage();
+    const elsewhere = new Elsewhere(() => {
+      if (elsewhere.looks > 0) throw Object.assign(new Error("No such task."), { code: "a2a.taskNotFound" });
+      return working;
+    });
+    await using node = await stage.start(caller(run), { callees: elsewhere });
+    assert.deepEqual(output(await node.ended(await node.send())), { code: "callee.lost" });
+    assert.deepEqual(elsewhere.cancelled, []);
+  });
+
+  test("that may do it twice is not sent the message again: an operator says which task there is (I4, E8)", async () => {
+    await using stage = new Stage();
+    const elsewhere = new Elsewhere(() => working);
+    const reach = elsewhere.reach.bind(elsewhere);
+    elsewhere.reach = async (callee) => ({ ...(await reach(callee)), repeats: false });
+    const gate = Promise.withResolvers<undefined>();
+    elsewhere.afterSent = () => gate.promise.then(() => undefined);
+    let node = await stage.start(caller(run), { callees: elsewhere });
+    const turn = await node.send();
+    await node.until(turn, () => elsewhere.sent.length === 1);
+    await node.kill();
+    node = await stage.start(caller(run), { callees: elsewhere });
+    const { view } = await node.inState(turn, "uncertain");
+    assert.equal(view.lost?.[0]?.name, `call ${address}: send`);
+    await node.engine.resolve(view.lost[0].id, { outcome: "completed", value: { id: "t" } });
+    elsewhere.task = () => ({
+      id: "t",
+      status: { state: "TASK_STATE_COMPLETED" },
+      artifacts: [{ artifactId: "output", parts: [{ text: "Done." }] }],
+    });
+    assert.deepEqual(output(await node.ended(turn)), { came: "Done." });
+    assert.equal(elsewhere.sent.length, 1);
+    await node.stop();
+  });
 });
 
 describe("a process that dies", () => {

@@ -8,6 +8,7 @@ import { keptFiles } from "../../src/files/kept.ts";
 import { createEntropy } from "../../src/node/entropy.ts";
 import { misfit } from "../../src/node/schema.ts";
 import { asyncContext } from "../../src/node/unheard.ts";
+import type { Callees } from "../../src/turn/callee.ts";
 import { rehearse } from "../../src/turn/rehearsal.ts";
 import { agent, limits, Stage } from "./stage.ts";
 import type { Node } from "./stage.ts";
@@ -20,10 +21,14 @@ const day = 86_400_000;
 async function rehearsed(
   before: RunCode,
   after: RunCode,
-  { replayStallMs = 50, answers = 0 }: { readonly replayStallMs?: number; readonly answers?: number } = {},
+  {
+    replayStallMs = 50,
+    answers = 0,
+    callees,
+  }: { readonly replayStallMs?: number; readonly answers?: number; readonly callees?: Callees } = {},
 ): Promise<string | undefined> {
   await using stage = new Stage();
-  const node = await stage.start(agent(before));
+  const node = await stage.start(agent(before), callees === undefined ? {} : { callees });
   const sent = await node.send("1001");
   for (let n = 0; n < answers; n++) {
     await node.answer(await node.interrupted(sent), { approved: true });
@@ -155,5 +160,23 @@ describe("code that is rehearsed", () => {
     const journal = await wrong.journal(held);
     assert.equal(await rehearse({ turn: held, journal, agent: agent(refunds) }, ports), undefined);
     assert.equal((await wrong.load(held)).state, "held");
+  });
+
+  it("goes along with a call of another agent, and calls nobody", async () => {
+    const reached: string[] = [];
+    const callees: Callees = {
+      async reach({ agent: called }) {
+        reached.push(called);
+        const task = { id: "t", status: { state: "TASK_STATE_WORKING" } } as const;
+        const none = () => assert.fail("nobody is to be called");
+        return { repeats: true, send: async () => ({ task }), get: async () => task, answer: none, cancel: none };
+      },
+    };
+    const calls: RunCode = async (turn) => String((await turn.call("https://a.example/", turn.text)).output);
+    const other: RunCode = async (turn) => String((await turn.call("https://b.example/", turn.text)).output);
+    assert.equal(await rehearsed(calls, calls, { callees }), undefined);
+    assert.deepEqual(new Set(reached), new Set(["https://a.example/"]));
+    assert.match((await rehearsed(calls, other, { callees }))!, /call https:\/\/a\.example\/: find/);
+    assert.deepEqual(new Set(reached), new Set(["https://a.example/"]));
   });
 });
