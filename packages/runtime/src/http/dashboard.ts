@@ -184,8 +184,3 @@ export function createDashboardRoutes(options: DashboardRoutesOptions): Hono {
       })
   );
 }
-
-/** Where a person answers what a task asks. */
-export function taskPage(publicUrl: string, agent: string, taskId: string): string {
-  return `${publicUrl}/dashboard/#/tasks/${agent}/${taskId}`;
-}

@@ -44,6 +44,7 @@ export interface ArtifactLinks {
 
 /** What says how a message goes out: where it belongs, and what the request may see of it. */
 interface Place {
+  readonly agent: string;
   readonly contextId: string;
   readonly taskId: string;
   readonly active: ReadonlySet<ExtensionUri>;
@@ -51,7 +52,8 @@ interface Place {
 
 export function taskOf(record: TurnRecord, options: TaskOptions): Task {
   const { active, historyLength, links, artifacts: wanted = true } = options;
-  const place: Place = { contextId: record.contextId, taskId: options.taskIds.encode(record), active };
+  const { agent, contextId } = record;
+  const place: Place = { agent, contextId, taskId: options.taskIds.encode(record), active };
   const artifacts = wanted ? record.view.artifacts?.map((artifact) => linked(artifact, links)) : undefined;
   const history = historyLength === 0 ? undefined : historyOf(record, place, historyLength);
   const metadata = metadataOf(record, active);
@@ -80,7 +82,7 @@ function replyOf(parts: readonly Part[], { contextId, taskId }: Pick<Place, "con
 /** What a webhook is told of a change (A2A 1.0, section 4.3.3), as the task was then. */
 export function streamResponseOf(record: TurnRecord, change: Change, options: TaskOptions): StreamResponse {
   const { active, taskIds } = options;
-  const { contextId } = record;
+  const { agent, contextId } = record;
   const taskId = taskIds.encode(record);
   switch (change.kind) {
     case "task":
@@ -88,7 +90,7 @@ export function streamResponseOf(record: TurnRecord, change: Change, options: Ta
     case "status": {
       const then = { ...record, ...change };
       const metadata = metadataOf(then, active);
-      const status = statusOf(then, { contextId, taskId, active });
+      const status = statusOf(then, { agent, contextId, taskId, active });
       return { statusUpdate: { taskId, contextId, status, ...(metadata && { metadata }) } };
     }
     case "artifact":
@@ -154,7 +156,9 @@ function promptParts(parts: readonly Part[], { kind }: OpenInteraction, place: P
   const done = kind === "approval" ? "approve this" : "make this connection";
   return [
     ...parts,
-    { text: `A reply in words cannot ${done}. A person who is signed in can: nylorun answer ${place.taskId}` },
+    {
+      text: `A reply in words cannot ${done}. A person who is signed in can: in this server's dashboard, at /dashboard/#/tasks/${place.agent}/${place.taskId}, or with: nylorun answer ${place.taskId}`,
+    },
   ];
 }
 
