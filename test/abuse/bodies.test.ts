@@ -125,6 +125,24 @@ describe("a body", { skip: linux ? false : "memory is measured as Linux tells it
       assert.equal(ids.size, taken);
     });
 
+    it("is read by nobody, many times: of the answers no more are kept than memory is meant for", async () => {
+      const [task] = (await ada.list("moods", { pageSize: 1, historyLength: 0 })).tasks;
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "GetTask", params: { id: task!.id } });
+      const open = (await runtime.metrics()).get("nylorun_connections")!;
+      const wires = await Promise.all(Array.from({ length: 30 }, () => Wire.open(runtime.port)));
+      for (const wire of wires) {
+        wire.stopReading();
+        wire.ask(runtime.port, ada.key, { "content-length": String(body.length) });
+        wire.write(body);
+      }
+      await runtime.measured((figures) => figures.get('nylorun_calls_total{method="GetTask",answer="ok"}') === 30);
+      // 256 MiB of 16 MiB each.
+      await runtime.measured((figures) => figures.get("nylorun_connections")! <= open + 16);
+      assert.ok(runtime.residentBytes < 900 * MIB, `${(runtime.residentBytes / MIB).toFixed()} MiB`);
+      for (const wire of wires) wire[Symbol.dispose]();
+      await runtime.measured((figures) => figures.get("nylorun_connections")! <= open);
+    });
+
     it("leaves no more behind the second time", async () => {
       const settled = async () => {
         let least = Infinity;
