@@ -19,6 +19,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ run(options: BenchOpti
   list: () => import("./list.ts"),
   parked: () => import("./parked.ts"),
   progress: () => import("./progress.ts"),
+  push: () => import("./push.ts"),
   send: () => import("./send.ts"),
   start: () => import("./start.ts"),
   widget: () => import("./widget.ts"),

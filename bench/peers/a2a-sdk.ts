@@ -1,15 +1,21 @@
 /**
  * The official SDK's Express server, as its samples set it up, with an executor that answers one text at once.
  *
- *     node bench/peers/a2a-sdk.ts PORT [DATABASE]
+ *     node bench/peers/a2a-sdk.ts PORT [DATABASE [push]]
  *
- * Without a database it keeps tasks in memory. Prints `listening on PORT` when it serves.
+ * Without a database, or with an empty one, it keeps tasks in memory. With `push` it sends to webhooks, as the SDK has it. Prints `listening on PORT` when it serves.
  */
 import type { AddressInfo } from "node:net";
 
 import { A2A_PROTOCOL_VERSION, AGENT_CARD_PATH, TaskState } from "@a2a-js/sdk";
 import type { AgentCard } from "@a2a-js/sdk";
-import { AgentEvent, DefaultRequestHandler, InMemoryTaskStore } from "@a2a-js/sdk/server";
+import {
+  AgentEvent,
+  DefaultPushNotificationSender,
+  DefaultRequestHandler,
+  InMemoryPushNotificationStore,
+  InMemoryTaskStore,
+} from "@a2a-js/sdk/server";
 import type { AgentExecutor, ExecutionEventBus, RequestContext, TaskStore } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 import express from "express";
@@ -72,7 +78,7 @@ const executor: AgentExecutor = {
   async cancelTask() {},
 };
 
-const card = (port: number): AgentCard => ({
+const card = (port: number, pushNotifications: boolean): AgentCard => ({
   name: "Answer",
   description: "Answers one text at once.",
   supportedInterfaces: [
@@ -85,7 +91,7 @@ const card = (port: number): AgentCard => ({
   ],
   provider: undefined,
   version: "1.0.0",
-  capabilities: { streaming: false, pushNotifications: false, extensions: [], extendedAgentCard: false },
+  capabilities: { streaming: false, pushNotifications, extensions: [], extendedAgentCard: false },
   securitySchemes: {},
   securityRequirements: [],
   defaultInputModes: ["text/plain"],
@@ -97,7 +103,7 @@ const card = (port: number): AgentCard => ({
 
 // The SQL modules are loaded only where they are used, so that the other server starts as fast as it can.
 async function openStore(file: string | undefined): Promise<TaskStore> {
-  if (file === undefined) return new InMemoryTaskStore();
+  if (file === undefined || file === "") return new InMemoryTaskStore();
   const [{ DatabaseTaskStore }, { Kysely }, { openDatabase }] = await Promise.all([
     import("@a2a-js/sdk/server/database"),
     import("kysely"),
@@ -106,13 +112,16 @@ async function openStore(file: string | undefined): Promise<TaskStore> {
   return new DatabaseTaskStore(new Kysely({ dialect: openDatabase(file) }));
 }
 
-const [port = "0", database] = process.argv.slice(2);
+const [port = "0", database, push] = process.argv.slice(2);
 const store = await openStore(database);
 const app = express();
 const server = app.listen(Number(port), "127.0.0.1", (error) => {
   if (error) throw error;
   const { port: bound } = server.address() as AddressInfo;
-  const handler = new DefaultRequestHandler(card(bound), store, executor);
+  const webhooks = push === "push" ? new InMemoryPushNotificationStore() : undefined;
+  const sender = webhooks && new DefaultPushNotificationSender(webhooks);
+  const ours = card(bound, webhooks !== undefined);
+  const handler = new DefaultRequestHandler(ours, store, executor, undefined, webhooks, sender);
   app.use(`/${AGENT_CARD_PATH}`, agentCardHandler({ agentCardProvider: handler }));
   app.use(jsonRpcHandler({ requestHandler: handler, userBuilder: UserBuilder.noAuthentication }));
   console.log(`listening on ${bound}`);
