@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { startPostgres } from "../postgres/server.ts";
 import type { Postgres } from "../postgres/server.ts";
 
-const suites = ["turns", "subjects", "official-client", "push-configs"];
+const suites = ["turns", "subjects", "official-client", "push-configs", "push"];
 
 describe("on three nodes", { timeout: 180_000 }, () => {
   let postgres: Postgres;

@@ -89,7 +89,7 @@ export const PUSH = [
     apart: must("A webhook that is slow or down delays nobody else's, and no answer to a caller."),
     address: must("The address is checked at every attempt, when it is dialled."),
     rotation: must(
-      "While one secret replaces another, both sign; the key of v1a changes by itself, and the next one is published before.",
+      "Secrets and the key of v1a change without a restart; while one replaces another, both sign, and both keys are published.",
     ),
     forgery: must("Who has the secret cannot pose as the Runtime to one that checks v1a."),
   }),
