@@ -133,12 +133,17 @@ export class WriterThread {
   }
 }
 
+/** Of a journal, as it comes here. */
+interface Entry {
+  readonly body?: string;
+}
+
 /** Characters of the texts that an operation brings: what is long in it stands at the first or the second level. */
 function sizeOf(args: unknown): number {
   let size = 0;
   for (const value of Object.values(args as object)) {
     if (typeof value === "string") size += value.length;
-    else if (Array.isArray(value)) for (const { body } of value as { body?: string }[]) size += body?.length ?? 0;
+    else if (Array.isArray(value)) for (const one of value as (Entry | null)[]) size += one?.body?.length ?? 0;
   }
   return size;
 }
