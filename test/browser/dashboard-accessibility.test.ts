@@ -158,8 +158,22 @@ describe("the dashboard", { timeout: 200_000 }, () => {
     await page.keyboard.press("Space");
     await page.locator(".outcome", { hasText: "true" }).waitFor();
 
+    await page.waitForFunction(() => document.activeElement?.tagName === "H1");
+
     await person.go(`#/tasks/travel/${tasks.get("form")!.id}`);
     await page.locator("ask-form button[aria-disabled=false]").waitFor();
+    await tabTo(/^Cancel task$/);
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => (document.activeElement as HTMLElement).innerText === "Cancel it");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => (document.activeElement as HTMLElement).innerText === "Cancel task");
+    await page.locator(".who summary").focus();
+    await page.keyboard.press("Enter");
+    await page.locator(".who[open]").waitFor();
+    await page.keyboard.press("Escape");
+    assert.equal(await page.locator(".who[open]").count(), 0);
+    assert.equal(await focused(), "ada");
     await page.getByLabel("City").focus();
     await page.keyboard.type("Oslo");
     await page.keyboard.press("Tab");
@@ -194,7 +208,7 @@ describe("the dashboard", { timeout: 200_000 }, () => {
     });
     await page.goto(dashboard.runtime.dashboardLink(keys));
     // With everything that its rows are made of.
-    await page.locator(".waiting .card", { hasText: "Which trip?" }).waitFor();
+    await page.locator(".waiting .card", { hasText: "Which?" }).waitFor();
     const total = (await Promise.all(bodies)).reduce((sum, size) => sum + size, 0);
     assert.ok(paths.some((path) => path.endsWith(".js")) && paths.some((path) => path.endsWith(".css")), paths.join());
     assert.ok(total > 20_000 && total < BUDGET, `${total} bytes: ${paths.join()}`);

@@ -246,6 +246,8 @@ describe("the dashboard", { timeout: 200_000 }, () => {
     // It was there: as text.
     await person.go(`#/tasks/evil/${tasks[2]!.id}`);
     await person.page.locator("ask-form h2", { hasText: "<img src=x onerror=xss()>" }).waitFor();
+    // Nor does anything there run the other way than it reads.
+    assert.doesNotMatch(await person.page.locator("ask-form").innerText(), /[\u202a-\u202e\u2066-\u2069]/);
     await person.go(`#/tasks/evil/${tasks[3]!.id}`);
     await person.page.locator("ask-form code", { hasText: "javascript:xss()" }).waitFor();
     assert.equal(await person.page.locator("a[href^='javascript:' i]").count(), 0);

@@ -64,6 +64,11 @@ export class NylorunDashboard extends LightElement {
   override connectedCallback(): void {
     super.connectedCallback();
     addEventListener("hashchange", () => this.#go());
+    // The menu closes as menus do.
+    addEventListener("keydown", (event) => event.key === "Escape" && this.#closeMenu(true));
+    addEventListener("pointerdown", ({ target }) => {
+      if (!(target instanceof Element) || target.closest(".who") === null) this.#closeMenu(false);
+    });
     void this.#begin();
   }
 
@@ -82,6 +87,12 @@ export class NylorunDashboard extends LightElement {
       }
     } else await session.look();
     this.#go();
+  }
+
+  #closeMenu(refocus: boolean): void {
+    const menu = this.querySelector<HTMLDetailsElement>(".who[open]");
+    menu?.removeAttribute("open");
+    if (refocus) menu?.querySelector("summary")?.focus();
   }
 
   #go(): void {

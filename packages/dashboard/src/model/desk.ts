@@ -8,6 +8,7 @@ import { Changing } from "./change.ts";
 import { operator } from "./operator.ts";
 import { call, session } from "./session.ts";
 import type { Person } from "./session.ts";
+import { straight } from "./words.ts";
 
 export interface ServedAgent {
   readonly id: string;
@@ -154,7 +155,7 @@ export class Desk extends Changing {
     const known = this.#briefs.get(task.id);
     const title = firstWords(task.task?.history) ?? known?.title;
     const { prompt, kind } = task.interaction ?? {};
-    const brief = { version: known?.version ?? "", title, prompt, kind };
+    const brief = { version: known?.version ?? "", title, prompt: prompt && straight(prompt), kind };
     if (JSON.stringify(known) === JSON.stringify(brief)) return;
     this.#keep(task.id, brief);
     this.changed();
@@ -208,7 +209,8 @@ export class Desk extends Changing {
 /** What a task was asked for. */
 export function firstWords(history: readonly Message[] = []): string | undefined {
   const asked = history.find(({ role }) => role === "ROLE_USER");
-  return asked?.parts.find(({ text }) => text !== undefined && text.trim() !== "")?.text?.trim();
+  const words = asked?.parts.find(({ text }) => text !== undefined && text.trim() !== "")?.text?.trim();
+  return words === undefined ? undefined : straight(words);
 }
 
 /** @param near Names what the Runtime calls by its public address by the one at which this page reaches it. */

@@ -69,3 +69,11 @@ export function plural(number: number, one: string, many = `${one}s`): string {
 export function json(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
 }
+
+/**
+ * A text from elsewhere as it may stand where somebody decides by it: without what changes the order in which its characters are drawn,
+ * so that "not" cannot be made to look like another word.
+ */
+export function straight(text: string): string {
+  return text.replaceAll(/[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g, "");
+}

@@ -7,6 +7,7 @@ import { html, nothing } from "lit";
 import type { TemplateResult } from "lit";
 
 import { saying } from "../model/session.ts";
+import { straight } from "../model/words.ts";
 import { detailTable } from "./detail.ts";
 import { define, LightElement } from "./light.ts";
 import { answerOf, fieldInput, fieldsOf } from "./question-fields.ts";
@@ -65,7 +66,7 @@ export class AskForm extends LightElement {
     const shown = kind === "question" ? withoutForm(detail) : kind === "connection" ? withoutLink(detail) : detail;
     return html`<section class="ask-form" data-kind=${kind} aria-labelledby="ask-title">
       <p class="eyebrow">${EYEBROWS[kind]}</p>
-      <h2 id="ask-title">${prompt}</h2>
+      <h2 id="ask-title">${straight(prompt)}</h2>
       ${shown === undefined || Object.keys(shown).length === 0 ? nothing : detailTable(shown)}
       ${kind === "approval" ? this.#approval() : kind === "connection" ? this.#connection() : this.#question()}
       ${problem(this.error)}
@@ -86,7 +87,7 @@ export class AskForm extends LightElement {
     const { interaction } = this;
     const { provider, url } = interaction.kind === "connection" ? interaction : {};
     const link = webLink(url);
-    return html`${provider === undefined ? nothing : html`<p>Service: <strong>${provider}</strong></p>`}
+    return html`${provider === undefined ? nothing : html`<p>Service: <strong>${straight(provider)}</strong></p>`}
       ${
         link === undefined
           ? url === undefined
@@ -157,12 +158,13 @@ export class AskForm extends LightElement {
     this.error = undefined;
     try {
       await answering(task, interaction);
+      this.dispatchEvent(new CustomEvent("answered", { bubbles: true }));
     } catch (error) {
       this.error = explained(error);
+      // If something else is asked by now, that is shown.
       await task.refresh().catch(() => undefined);
     }
     this.sending = undefined;
-    this.dispatchEvent(new CustomEvent("answered", { bubbles: true }));
   }
 }
 

@@ -2,7 +2,7 @@
 import { html } from "lit";
 import type { TemplateResult } from "lit";
 
-import { json } from "../model/words.ts";
+import { json, straight } from "../model/words.ts";
 
 /** Levels that are drawn as tables; what is deeper is shown as JSON. */
 const DEEPEST = 3;
@@ -12,7 +12,7 @@ export function detailTable(detail: Readonly<Record<string, unknown>>, level = 0
     ${Object.entries(detail).map(
       ([name, value]) =>
         html`<div>
-          <dt>${name}</dt>
+          <dt>${straight(name)}</dt>
           <dd>${shown(value, level)}</dd>
         </div>`,
     )}
@@ -22,11 +22,11 @@ export function detailTable(detail: Readonly<Record<string, unknown>>, level = 0
 function shown(value: unknown, level: number): unknown {
   if (Array.isArray(value) && value.every((one) => typeof one !== "object" || one === null)) {
     return html`<ul class="plain">
-      ${value.map((one) => html`<li>${String(one)}</li>`)}
+      ${value.map((one) => html`<li>${straight(String(one))}</li>`)}
     </ul>`;
   }
-  if (typeof value !== "object" || value === null) return String(value);
+  if (typeof value !== "object" || value === null) return straight(String(value));
   if (level < DEEPEST && !Array.isArray(value))
     return detailTable(value as Readonly<Record<string, unknown>>, level + 1);
-  return html`<pre>${json(value)}</pre>`;
+  return html`<pre>${straight(json(value))}</pre>`;
 }

@@ -5,7 +5,7 @@ import type { TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
 import { saying } from "../model/session.ts";
-import { size } from "../model/words.ts";
+import { size, straight } from "../model/words.ts";
 import { define, LightElement } from "./light.ts";
 
 type Outcome =
@@ -41,7 +41,7 @@ export class FileList extends LightElement {
       version === undefined ? undefined : `version ${version}`,
     ];
     return html`<li class="file">
-      <span class="file-name" title=${path ?? name}>${path ?? name}</span>
+      <span class="file-name" title=${path ?? name}>${straight(path ?? name)}</span>
       <button
         type="button"
         class="quiet"
@@ -76,7 +76,7 @@ export class FileList extends LightElement {
       const href = URL.createObjectURL(blob);
       const link = document.createElement("a");
       link.href = href;
-      link.download = file.kind === "folder" ? `${file.name}.json` : file.name;
+      link.download = straight(file.kind === "folder" ? `${file.name}.json` : file.name);
       link.click();
       setTimeout(() => URL.revokeObjectURL(href), 60_000);
       note({ kind: file.sha256 === undefined || file.kind === "folder" ? "unverified" : "verified" });

@@ -3,6 +3,8 @@ import type { PlanStep, PlanStepState } from "@nylorun/agents/a2a";
 import { html, nothing, svg } from "lit";
 import type { TemplateResult } from "lit";
 
+import { straight } from "../model/words.ts";
+
 const SAID: Readonly<Record<PlanStepState, string>> = {
   pending: "to do",
   active: "in progress",
@@ -25,8 +27,8 @@ export function plan(steps: readonly PlanStep[]): TemplateResult {
       ({ label, state, note }) =>
         html`<li data-state=${state} aria-current=${state === "active" ? "step" : nothing}>
           <svg viewBox="0 0 16 16" aria-hidden="true" fill="currentColor">${MARKS[state]}</svg>
-          <span class="plan-label">${label}<span class="unseen">, ${SAID[state]}</span></span>
-          ${note === undefined ? nothing : html`<span class="plan-note">${note}</span>`}
+          <span class="plan-label">${straight(label)}<span class="unseen">, ${SAID[state]}</span></span>
+          ${note === undefined ? nothing : html`<span class="plan-note">${straight(note)}</span>`}
         </li>`,
     )}
   </ol>`;

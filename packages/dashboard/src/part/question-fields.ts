@@ -5,6 +5,8 @@
 import { html, nothing } from "lit";
 import type { TemplateResult } from "lit";
 
+import { straight } from "../model/words.ts";
+
 type Schema = Readonly<Record<string, unknown>>;
 
 type Kind =
@@ -39,7 +41,11 @@ export function fieldsOf(schema: Schema, label: string): readonly Field[] {
   const required = Array.isArray(schema["required"]) ? schema["required"] : [];
   return entries.map(([property, one]) => {
     const own = one as Schema;
-    return fieldOf(own, { property, label: textOf(own["title"]) ?? property, required: required.includes(property) });
+    return fieldOf(own, {
+      property,
+      label: textOf(own["title"]) ?? straight(property),
+      required: required.includes(property),
+    });
   });
 }
 
@@ -209,7 +215,7 @@ function isObject(value: unknown): value is Schema {
 }
 
 function textOf(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
+  return typeof value === "string" && value !== "" ? straight(value) : undefined;
 }
 
 function numberOf(value: unknown): number | typeof nothing {
@@ -217,5 +223,5 @@ function numberOf(value: unknown): number | typeof nothing {
 }
 
 function said(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return straight(typeof value === "string" ? value : JSON.stringify(value));
 }

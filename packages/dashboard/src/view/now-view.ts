@@ -32,6 +32,11 @@ export class NowView extends LightElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
+    this.#watch();
+  }
+
+  #watch(): void {
+    this.#stop?.();
     const stops = [this.desk, this.desk.board].map((one) => one.onChange(() => this.#changed()));
     this.#stop = () => stops.forEach((stop) => stop());
   }
@@ -74,9 +79,9 @@ export class NowView extends LightElement {
 
   #whose(): TemplateResult {
     const choose = (everybody: boolean) => () => {
-      this.#stop?.();
       this.desk.showEverybody(everybody);
-      this.connectedCallback();
+      this.#watch();
+      this.requestUpdate();
     };
     const { everybody } = this.desk;
     return html`<div class="segments" role="group" aria-label="Whose tasks">

@@ -94,6 +94,13 @@ export class OperatorPage extends LightElement {
     await this.#load();
   };
 
+  /** Asks once more before it is done. The button that was pressed goes; the focus stays where it was. */
+  #ask(what: string, { target }: Event): void {
+    const place = (target as HTMLElement).closest("td, .buttons");
+    this.sure = what;
+    void this.updateComplete.then(() => place?.querySelector<HTMLElement>("button.danger")?.focus());
+  }
+
   protected override render(): TemplateResult {
     return html`<header class="view-head">
         <div>
@@ -178,7 +185,11 @@ export class OperatorPage extends LightElement {
                             <button type="button" class="quiet" @click=${() => (this.sure = undefined)}>
                               Keep it
                             </button>`
-                        : html`<button type="button" class="quiet danger" @click=${() => (this.sure = fail)}>
+                        : html`<button
+                            type="button"
+                            class="quiet danger"
+                            @click=${(event: Event) => this.#ask(fail, event)}
+                          >
                             End it as failed…
                           </button>`
                     }
@@ -277,7 +288,11 @@ export class OperatorPage extends LightElement {
                             >
                               Revoke for good
                             </button>`
-                          : html`<button type="button" class="quiet" @click=${() => (this.sure = `key ${id}`)}>
+                          : html`<button
+                              type="button"
+                              class="quiet"
+                              @click=${(event: Event) => this.#ask(`key ${id}`, event)}
+                            >
                               Revoke…<span class="unseen"> key ${id}</span>
                             </button>`
                     }

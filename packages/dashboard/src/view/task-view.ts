@@ -101,8 +101,13 @@ export class TaskPage extends LightElement {
     const again = (): void => this.#followed?.look();
     if (view === undefined || task === undefined)
       return html`${error === undefined ? loading() : problem(error, again)}`;
+    const answered = (): void => {
+      // What had the focus is about to go.
+      this.querySelector("h1")?.focus();
+      again();
+    };
     const asks = (interaction: Interaction): TemplateResult =>
-      html`<ask-form .task=${task} .interaction=${interaction} @answered=${again}></ask-form>`;
+      html`<ask-form .task=${task} .interaction=${interaction} @answered=${answered}></ask-form>`;
     return html`${problem(this.failed)}
       ${problem(error === undefined ? undefined : `What is below may be out of date. ${error}`, again)}
       <div class="columns">
@@ -115,9 +120,15 @@ export class TaskPage extends LightElement {
       </div>`;
   }
 
+  /** The button that was pressed goes; the focus stays where it was. */
+  #askCancel(canceling: "no" | "sure"): void {
+    this.canceling = canceling;
+    void this.updateComplete.then(() => this.querySelector<HTMLElement>(".task-head button")?.focus());
+  }
+
   #cancel(): TemplateResult {
     if (this.canceling === "no") {
-      return html`<button type="button" class="quiet danger" @click=${() => (this.canceling = "sure")}>
+      return html`<button type="button" class="quiet danger" @click=${() => this.#askCancel("sure")}>
         Cancel task
       </button>`;
     }
@@ -137,7 +148,7 @@ export class TaskPage extends LightElement {
       <button type="button" class="danger" ?disabled=${this.canceling === "sending"} @click=${() => void go()}>
         ${this.canceling === "sending" ? "Canceling…" : "Cancel it"}
       </button>
-      <button type="button" class="quiet" @click=${() => (this.canceling = "no")}>Keep it</button>
+      <button type="button" class="quiet" @click=${() => this.#askCancel("no")}>Keep it</button>
     </div>`;
   }
 
