@@ -298,6 +298,29 @@ describe("a claim that cannot be run", () => {
   });
 });
 
+describe("turns that are held", () => {
+  test("are all tried again at a start, however many there are (E5)", async () => {
+    await using stage = new Stage();
+    const asking = agent((turn: Turn) => turn.ask({ prompt: "What?" }));
+    let node = await stage.start(asking);
+    // More than are read in one go.
+    const count = 520;
+    const held = { code: "agent.missing", message: "No agent of that id is served." };
+    let last = await node.send();
+    for (let sent = 1; sent <= count; sent++) {
+      const turn = last;
+      await node.interrupted(turn);
+      const { length } = await node.load(turn);
+      await node.inner.commit({ key: turn, length, state: "held", view: { held } });
+      if (sent < count) last = await node.send();
+    }
+    assert.equal((await node.engine.held()).length, count);
+    await node.kill();
+    node = await stage.start(asking);
+    assert.deepEqual(await node.engine.held(), []);
+  });
+});
+
 describe("a heart-beat while the end of a turn is being written (E18)", () => {
   for (const store of ["memory", "sqlite"] as const) {
     test(`takes nothing from the next turn of the context: it runs (${store})`, async () => {
