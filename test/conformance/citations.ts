@@ -26,7 +26,7 @@ export interface Citations {
 const COMMENT = /^\s*\/\/ (keeps|deviates):(.*)$/;
 const TEST = /^\s*(?:await )?(?:it|test|describe)\(/;
 /** A comment, or the head of a loop that makes tests, may stand between. */
-const BETWEEN = /^\s*(?:\/\/.*|for \(.*\{|\}?)$/;
+const BETWEEN = /^\s*(?:\/\/.*|for \(.*\{)$/;
 
 /** @param root Of the repository. */
 export function readCitations(root: string): Citations {

@@ -38,7 +38,8 @@ describe("the gate", () => {
   });
 
   it("finds a citation above nothing that runs", () => {
-    for (const below of ["", "const x = 1;", 'it.skip("x", () => {});', 'it.todo("x");', "}", "\nit"]) {
+    const test = 'it("x", () => {});';
+    for (const below of ["", "const x = 1;", 'it.skip("x", () => {});', 'it.todo("x");', `}\n${test}`, `\n${test}`]) {
       assert.match(problems(`${GOOD}// keeps: doc-1.2-kept\n${below}`)[0]!, /stands above no test/, below);
     }
   });
