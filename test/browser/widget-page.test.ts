@@ -142,7 +142,7 @@ test("it starts no timer, asks no network and writes no markup, whatever it show
   await page.close();
 });
 
-// keeps: progress-widget-text
+// keeps: progress-widget-text, a2a-14.1-sanitized
 test("P22: whatever an agent writes is text, in every field, however it gets there", async () => {
   for (const attributes of [{}, { size: "compact" }]) {
     await using bar = await Bar.open(browser, { attributes });

@@ -1,5 +1,5 @@
 /** Agents that do each of the things which a protocol has words for. */
-import { defineAgent, refuse, reply } from "@nylorun/agents";
+import { defineAgent, OutcomeUnknown, refuse, reply } from "@nylorun/agents";
 import type { Agent, AgentDefinition } from "@nylorun/agents";
 
 /** An agent with everything but what it does. */
@@ -29,6 +29,10 @@ export const actor: Agent = makeAgent("actor", async (turn) => {
       return refuse("No.");
     case "throw":
       throw new Error("the treasure is under the oak");
+    case "lose":
+      return turn.effect("lose", () => {
+        throw new OutcomeUnknown("The line broke.");
+      });
     case "remember":
       return turn.history.map(({ text }) => text).join(", ");
     case "say":

@@ -10,6 +10,7 @@ import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { text as readText } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { EXTENSIONS } from "@nylorun/protocol";
 import type { Message, OpenInteraction, Task } from "@nylorun/protocol";
@@ -117,6 +118,7 @@ describe("who may do what", () => {
 
   describe("in the log", () => {
     // deviates: a2a-13.4-log-failures
+    // keeps: a2a-13.4-monitoring
     it("who has no key is counted, and not logged", async () => {
       await using logging = await Logging.start();
       const stranger = new Wire(logging.url, "the-wrong-key");
@@ -124,6 +126,51 @@ describe("who may do what", () => {
       const metrics = await stranger.get("/metrics", { authorization: `Bearer ${logging.operator}` });
       assert.match(metrics.text, /nylorun_calls_total\{[^}]*request\.unauthenticated[^}]*\} 3/);
       assert.doesNotMatch(await logging.stop(), /unauthenticated|the-wrong-key/);
+    });
+
+    // keeps: a2a-13.4-audit
+    it("what an operator does stands there, with ids and verdicts, and without the key that did it", async () => {
+      await using logging = await Logging.start();
+      const caller = new Wire(logging.url, logging.subject);
+      const { id } = (
+        await caller.result<{ task: Task }>("actor", "SendMessage", {
+          message: messageOf("lose"),
+          configuration: { returnImmediately: true },
+        })
+      ).task;
+      const ask = async (path: string, body?: object): Promise<Response> =>
+        fetch(`${logging.url}/v1/operator/${path}`, {
+          headers: { authorization: `Bearer ${logging.operator}`, "content-type": "application/json" },
+          ...(body && { method: "POST", body: JSON.stringify(body) }),
+        });
+      const lost = async (): Promise<string | undefined> => {
+        const { effects } = (await (await ask("effects")).json()) as {
+          effects: { taskId: string; effectId: string }[];
+        };
+        return effects.find(({ taskId }) => taskId === id)?.effectId;
+      };
+      let effect = await lost();
+      const deadline = performance.now() + 20_000;
+      while (effect === undefined && performance.now() < deadline) {
+        await delay(20);
+        effect = await lost();
+      }
+      const value = "a-value-that-is-nobody's-business";
+      const resolved = await ask(`effects/${effect}/resolve`, { outcome: "completed", value });
+      assert.equal(resolved.status, 204);
+      assert.equal(
+        (await ask(`effects/${effect}/resolve`, { outcome: "retry" })).status,
+        404,
+        "what is refused was not done",
+      );
+      const log = await logging.stop();
+      const trail = log
+        .split("\n")
+        .filter((line) => line.includes('"operation"'))
+        .map((line) => JSON.parse(line) as object);
+      assert.equal(trail.length, 1);
+      assert.partialDeepStrictEqual(trail[0], { operation: "resolveEffect", effect, outcome: "completed" });
+      assert.ok(!log.includes(logging.operator) && !log.includes(value));
     });
 
     // keeps: a2a-13.4-no-secrets-in-logs, a2a-3.3.2-logged

@@ -5,6 +5,7 @@ import fc from "fast-check";
 
 import { plainText } from "../src/index.ts";
 
+// keeps: a2a-14.1-sanitized
 test("what steers a terminal is taken out whole (P23)", () => {
   for (const [given, plain] of [
     ["\x1b[2J\x1b[Hcleared", "cleared"],

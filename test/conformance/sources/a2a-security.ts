@@ -37,6 +37,12 @@ export const SECURITY = [
     }),
   }),
 
+  section(A2A, ["7.6.2", "Passing a request for authorization on"], {
+    chain: should("An agent whose own call waits for an authorization passes that on, by its own task.", {
+      how: "What an agent that `turn.call` called asks, the caller is asked; its answer is passed back.",
+    }),
+  }),
+
   section(A2A, ["7.6.4", "What an authorization is worth"], {
     "state-alone": must("The state alone authorizes nothing."),
     "one-only": must("A decision does not authorize what comes later.", {
@@ -93,6 +99,12 @@ export const SECURITY = [
       deviates:
         "They are counted, by how they were answered, at `/metrics`. One by one they are not logged: whoever has no key could fill the disk.",
     }),
+    monitoring: should("Unusual patterns can be seen.", {
+      how: "Calls are counted by method and by how they were answered, at `/metrics`, with what waits and how long.",
+    }),
+    audit: should("Sensitive operations leave a trail.", {
+      how: "What operators do is in the log, with ids and verdicts; what a person answered is in the task's history, and in its journal.",
+    }),
     "no-secrets-in-logs": must("Logs hold no credentials and nobody's data."),
     "rate-limits": should("Requests have a rate limit, and an answer that says so.", {
       how: "429 with `Retry-After`.",
@@ -109,6 +121,10 @@ export const SECURITY = [
 
   section(A2A, ["14.1", "Media types"], {
     validated: must("What comes in is checked against the schema before it is used."),
+    sanitized: must("What callers and agents write cannot be run where it is shown.", {
+      how: "Text is set as text in pages, under a policy that runs no other script; what steers a terminal is taken out.",
+    }),
+    "file-references": must("References to files in messages are checked, so that they reach no inner network."),
   }),
 
   section(A2A, ["14.3", "The well-known address"], {

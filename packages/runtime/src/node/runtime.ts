@@ -17,6 +17,7 @@ import { takeOutGarbage } from "../store/garbage.ts";
 import type { KeyHolder, Store } from "../store/store.ts";
 import type { Tracer } from "../turn/ports.ts";
 import { checkAgents } from "./agents.ts";
+import { withAudit } from "./audit.ts";
 import { serveControl } from "./control.ts";
 import { openCore } from "./core.ts";
 import type { Core } from "./core.ts";
@@ -149,6 +150,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   const linksOf = createLinksOf(links, core.taskIds);
   core.callees.links = linksOf;
   const push = openPush({ ...core, linksOf, settings, log });
+  const operations = withAudit(core.operations, log);
   const served = await createApp({
     engine: core.engine,
     store: core.store,
@@ -157,7 +159,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     files: core.files,
     links,
     progress: core.progress,
-    operations: core.operations,
+    operations,
     tracer: core.tracer,
     authenticate: checked(options.authenticate) ?? (await authenticator(core, settings)),
     log,
@@ -178,9 +180,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   // Only now, as a start that fails for want of a port must not have run anything.
   await core.engine.start();
   const deliverer = push && opened.use(push.start());
-  opened.use(
-    await serveControl({ home, operations: core.operations, log, url: listener.url, bodyBytes: settings.bodyBytes }),
-  );
+  opened.use(await serveControl({ home, operations, log, url: listener.url, bodyBytes: settings.bodyBytes }));
 
   const { metrics } = core;
   opened.use(addGauges({ ...core, connections: () => listener.connections }));

@@ -119,6 +119,7 @@ describe("a fetcher", () => {
     assert.match(await refusal(fetcher, `${server.url}/gzip`, 1000), /more than the 1000 bytes/);
   });
 
+  // keeps: a2a-14.1-file-references
   it("refuses every spelling of an address that is not public, and says nothing of what is there (A23)", async () => {
     await using server = await serve((_, response) => response.end("secret"));
     await using fetcher = fetcherWith({ hosts: [] });

@@ -78,6 +78,7 @@ describe("an agent that is served here", () => {
     assert.deepEqual(refunds.subjects, ["ada"]);
   });
 
+  // keeps: a2a-7.6.2-chain
   test("asks the caller's caller, whose answer is passed on; nothing else of it is shown (I6, I10)", async () => {
     await using stage = new Stage();
     const refunds = new Refunds();
