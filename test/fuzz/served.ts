@@ -57,7 +57,7 @@ const URI = EXTENSIONS.interactions;
 /** Where webhooks may be, beside the one that takes everything. */
 export const HOSTS = ["hooks.example.com", "*.example.org", "http://plain.example.com:8080"];
 /** In milliseconds: nothing here takes as long. */
-const PATIENCE = 10_000;
+const PATIENCE = 30_000;
 
 export class Served implements AsyncDisposable {
   readonly runtime: Runtime;
