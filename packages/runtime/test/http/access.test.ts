@@ -262,6 +262,15 @@ describe("who may call what (I7, A31)", () => {
     assert.equal(asked.status, 200, "and for our own it counts");
   });
 
+  it("tells no subject's name, task or key in the metrics", async () => {
+    await ask("GET /v1/agents", "a subject");
+    const text = await (await ask("GET /metrics", "an operator")).text();
+    assert.match(text, /nylorun_/);
+    const words = new Set(text.match(/[\w-]+/g));
+    for (const name of ["ada", "bob", "eve", ids.task, ids.effect]) assert.ok(!words.has(name), name);
+    for (const bearer of authorization.values()) assert.ok(!text.includes(bearer.slice("Bearer ".length)));
+  });
+
   it("lets no answer that is somebody's be kept by a cache", async () => {
     for (const [route, { audience }] of Object.entries(TABLE)) {
       if (!route.startsWith("GET ") || audience === "everybody") continue;
