@@ -58,9 +58,14 @@ async function answerOnce(trial: Trial, task: Task, answer: object): Promise<voi
   assert.ok(other.error, "what is answered is answered once");
 }
 
-const refund: Scenario = async (trial) => {
+const refund: Scenario = (trial) => refunded(trial, "refunds", "Refund order 1001");
+
+/** By an agent that has another one do it. */
+const complain: Scenario = (trial) => refunded(trial, "concierge", "Order 1001 came in pieces");
+
+async function refunded(trial: Trial, agent: string, text: string): Promise<void> {
   using shop = disposable(new Shop(trial.world));
-  const task = await follow(trial, await trial.send("refunds", "Refund order 1001"), async (now) => {
+  const task = await follow(trial, await trial.send(agent, text), async (now) => {
     if (openIn(now) !== undefined) await answerOnce(trial, now, { approved: true });
     for (const lost of await trial.lost()) {
       assert.equal(lost.name, "refund", "what may be done again is not asked about");
@@ -72,7 +77,7 @@ const refund: Scenario = async (trial) => {
   const receipts = shop.refunds("1001");
   assert.equal(receipts.length, 1, "it was paid back once");
   assert.match(String(task.artifacts?.[0]?.parts[0]?.text), new RegExp(`Receipt ${receipts[0]!.id}\\.$`));
-};
+}
 
 const meet: Scenario = async (trial) => {
   using calendars = disposable(new Calendars(trial.world));
@@ -140,6 +145,7 @@ interface Planned {
 const scenarios: Readonly<Record<string, Planned>> = {
   "a refund": { run: refund },
   "a meeting": { run: meet, sparse: true },
+  "a refund that another agent has called for": { run: complain, sparse: true, only: /accept|task|answer|outcome/ },
   "a refund that is cancelled while it waits": { run: cancelled(isOpen), only: /cancel/ },
   "a refund that is cancelled while the bank is at work": {
     run: cancelled((_, shop) => shop.refunds("1002").length > 0),

@@ -67,6 +67,7 @@ describe("concierge, served beside refunds", { timeout: 60_000 }, () => {
     throw new Error(`It asks nothing: ${task.state}`);
   }
 
+  // keeps: profile-rules-visible
   test("pays once, when the person it talks to approves; of refunds nothing else is seen (I10)", async () => {
     const task = await client.send("The teapot of order 1001 came in pieces");
     const { interaction, plan, state } = await asked(task);

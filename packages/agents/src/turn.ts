@@ -181,7 +181,7 @@ export interface Turn {
    *
    * @param agent An agent's id, or its address: http or https. Do not take an address from a message: whoever wrote it would choose what this
    *   Runtime calls.
-   * @param message A text, or parts (A2A 1.0, section 4.1.6); 1 MiB as JSON at most.
+   * @param message A text, or parts (A2A 1.0, section 4.1.6), at least one.
    * @returns What it answered, once its task is completed; 1 MiB at most.
    * @throws CallError when it did not come to that; Cancelled; what `signal` was aborted with; AgentError as for {@link effect}.
    */

@@ -1,6 +1,7 @@
 /** The example agents, in a world in which each thing that they do is a point before and after it. */
 import { setTimeout } from "node:timers/promises";
 
+import concierge from "../../../examples/agents/concierge.ts";
 import { meetings } from "../../../examples/agents/meetings.ts";
 import { Calendars } from "../../../examples/agents/meetings/calendars.ts";
 import type { Booking, Meeting } from "../../../examples/agents/meetings/calendars.ts";
@@ -46,3 +47,4 @@ class DeadlyCalendars extends Calendars {
 
 export const refunding = refunds(new DeadlyShop());
 export const meeting = meetings(new DeadlyCalendars());
+export { concierge };
