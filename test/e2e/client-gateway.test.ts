@@ -133,6 +133,15 @@ describe("the gateway", { timeout: 60_000 }, () => {
     assert.equal(echoed.headers.get("a2a-extensions"), EXTENSIONS.progress);
     const old: any = await (await post("who/", { headers: { ...key, "A2A-Version": "0.3" } })).json();
     assert.equal(old.error.code, -32009);
+    for (const version of ["0.3", "€", "1.0\r\nX-Evil: 1"]) {
+      const response = await fetch(`${url}/who/?A2A-Version=${encodeURIComponent(version)}`, {
+        method: "POST",
+        headers: { ...key, "Content-Type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ListTasks" }),
+      });
+      const { error }: any = await response.json();
+      assert.deepEqual([response.status, error.code], [200, -32009], version);
+    }
   });
 
   test("shows the card with its own address, without the Runtime's schemes, and knows its etag", async () => {

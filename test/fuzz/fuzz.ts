@@ -8,6 +8,7 @@ import type { Input, StartTarget } from "./target.ts";
 import { startA2a } from "./targets/a2a.ts";
 import { startConnection } from "./targets/connection.ts";
 import { startFileLink } from "./targets/file-link.ts";
+import { startGateway } from "./targets/gateway.ts";
 import { startMcp } from "./targets/mcp.ts";
 import { startOperator } from "./targets/operator.ts";
 import { startProgress } from "./targets/progress.ts";
@@ -22,6 +23,7 @@ export const TARGETS: ReadonlyMap<string, StartTarget> = new Map([
   ["operator", startOperator],
   ["webhook-address", startWebhookAddress],
   ["file-link", startFileLink],
+  ["gateway", startGateway],
   ["mcp", startMcp],
   ["webhook", startWebhook],
   ["sink", startSink],

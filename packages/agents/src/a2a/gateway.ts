@@ -92,7 +92,8 @@ export async function createA2aHandler(options: A2aHandlerOptions): Promise<A2aH
     }
     // The version may be in the query (A2A 1.0, section 3.6.1); nothing else of that is anybody's business.
     const version = new URL(request.url).searchParams.get("A2A-Version");
-    if (version !== null && !headers.has("a2a-version")) headers.set("a2a-version", version);
+    // What no header can hold is none of ours to refuse: the Runtime says so of every version that it does not serve.
+    if (version !== null && !headers.has("a2a-version")) headers.set("a2a-version", encodeURI(version));
     const url = new URL(`v1/a2a/agents/${agent}/`, runtime);
     const answer = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal: request.signal });
     // Our own token was refused: that is between this app and its Runtime, and no fault of the partner's.
