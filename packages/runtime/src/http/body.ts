@@ -21,7 +21,7 @@ export async function readBody(request: Request, limit: number, room?: BodyRoom)
   if (length !== null) room?.take(Number(length));
   try {
     const body = await (length === null ? readUnknown(request, limit, room) : readKnown(request, limit));
-    await room?.arrived();
+    if (body !== "too large") await room?.arrived();
     return body;
   } catch (error) {
     if (error instanceof Refused) throw error;

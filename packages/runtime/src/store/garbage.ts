@@ -17,7 +17,11 @@ export function takeOutGarbage(): Disposable {
   const collect = collector();
   let left = heapBytes();
   const look = () => {
-    if (left > MOST || heapBytes() < 2 * left + ALLOWED) return;
+    if (left > MOST) {
+      left = Math.min(left, heapBytes());
+      return;
+    }
+    if (heapBytes() < 2 * left + ALLOWED) return;
     collect();
     left = heapBytes();
   };
