@@ -2,7 +2,6 @@
  * Calls hosts that somebody else has named. The address is checked when it is dialled, and what was checked is what is dialled: a
  * name that leads elsewhere the second time gains nothing, nor does a redirect. Proxies from the environment are not asked.
  */
-import { lookup as systemLookup } from "node:dns";
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
 
@@ -14,19 +13,19 @@ import type { Trust } from "./addresses.ts";
 import { DialError } from "./errors.ts";
 import { addressOf } from "./host-list.ts";
 import type { Origin } from "./host-list.ts";
+import { lookUp } from "./lookup.ts";
+import type { Lookup } from "./lookup.ts";
 
 export interface DiallerOptions {
   /** How far an origin is trusted; undefined: it may not be called. */
   readonly trustOf: (origin: Origin) => Trust | undefined;
-  /** All addresses of a name. Default: the system's way, `/etc/hosts` included. */
+  /** Default: the system's, in its own way for hosts that were named. */
   readonly lookup?: Lookup;
   /** How long a connection may take to come about, in milliseconds. Default: 10 000. */
   readonly connectMs?: number;
   /** How long a connection is kept for the next call, in milliseconds. Default: 4 000. */
   readonly keepAliveMs?: number;
 }
-
-export type Lookup = (name: string) => Promise<readonly LookupAddress[]>;
 
 export interface DialRequest {
   /** Default: GET. */
@@ -119,8 +118,8 @@ function checkedConnector({ trustOf, lookup, connectMs }: Checks): buildConnecto
       timeout: connectMs,
       allowH2: false,
       lookup: (name, { all }, found) => {
-        lookup(name).then(
-          (addresses) => {
+        lookup(name, trust).then(
+          (addresses: readonly LookupAddress[]) => {
             const open = addresses.filter((one) => mayDial(one.address, trust));
             const [first] = open;
             if (first === undefined) found(privateAddress(name), all ? [] : "", 0);
@@ -133,12 +132,6 @@ function checkedConnector({ trustOf, lookup, connectMs }: Checks): buildConnecto
     });
     connect(target, callback);
   };
-}
-
-async function lookUp(name: string): Promise<readonly LookupAddress[]> {
-  return new Promise((resolve, reject) => {
-    systemLookup(name, { all: true }, (error, addresses) => (error ? reject(error) : resolve(addresses)));
-  });
 }
 
 function notAllowed({ protocol, hostname }: Pick<Origin, "protocol" | "hostname">): DialError {

@@ -1,6 +1,5 @@
 import type { Dialler } from "../dial/dialler.ts";
 /** One attempt of a delivery: what is sent, and what its answer means. 2xx acknowledges, nothing else; the answer's body is not looked at. */
-import { DialError } from "../dial/errors.ts";
 import type { Delivery } from "../store/push.ts";
 import { readRetryAfter } from "./retries.ts";
 import type { Signer } from "./signer.ts";
@@ -55,12 +54,7 @@ export async function attempt(options: AttemptOptions, delivery: Delivery, signa
     void answer.body.dump({ limit: READ, signal: AbortSignal.timeout(READ_MS) }).catch(() => undefined);
     return meaningOf(answer.statusCode, answer.headers["retry-after"], now());
   } catch (error) {
-    return {
-      kind: "failed",
-      error: errorText(error, signal),
-      retryAfterMs: undefined,
-      answered: error instanceof DialError,
-    };
+    return { kind: "failed", error: errorText(error, signal), retryAfterMs: undefined, answered: false };
   }
 }
 

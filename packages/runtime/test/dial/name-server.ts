@@ -7,7 +7,7 @@ import { isIPv4 } from "node:net";
 
 import ipaddr from "ipaddr.js";
 
-import type { Lookup } from "../../src/dial/dialler.ts";
+import type { Lookup } from "../../src/dial/lookup.ts";
 
 export interface NameServer extends AsyncDisposable {
   /** Asks it, as a dialler does. */

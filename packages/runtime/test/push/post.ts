@@ -6,8 +6,8 @@ import { join } from "node:path";
 
 import { createTaskIds } from "../../src/access/task-ids.ts";
 import { createDialler } from "../../src/dial/dialler.ts";
-import type { Lookup } from "../../src/dial/dialler.ts";
 import { HostList } from "../../src/dial/host-list.ts";
+import type { Lookup } from "../../src/dial/lookup.ts";
 import { Deliverer } from "../../src/push/deliverer.ts";
 import { createWebhookKeys } from "../../src/push/keys.ts";
 import type { WebhookKeys } from "../../src/push/keys.ts";
@@ -146,6 +146,10 @@ export class Post implements AsyncDisposable {
     }
   }
 
+  get isTried(): boolean {
+    return this.#settled > 0;
+  }
+
   /** Waits until so many attempts are over, and written down. */
   async attempts(count: number): Promise<void> {
     await this.until(`${count} attempts were made`, () => this.#settled >= count);
@@ -154,6 +158,12 @@ export class Post implements AsyncDisposable {
   /** When the next attempt is to be made, while none is under way. */
   async nextDue(): Promise<number | undefined> {
     return this.store.push.nextDue(this.now());
+  }
+
+  /** Lets time pass until then; none when it is to be made now. */
+  async passToNext(): Promise<void> {
+    const next = await this.nextDue();
+    if (next !== undefined) this.clock.pass(next - this.now());
   }
 
   async waiting(): Promise<number> {
