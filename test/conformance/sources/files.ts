@@ -2,7 +2,7 @@
 import { must, section } from "../requirement.ts";
 import type { Document } from "../requirement.ts";
 
-const FILES_RULES: Document = { prefix: "files", name: "files/v1", at: "docs/a2a/profile/v2.md" };
+const FILES_RULES: Document = { prefix: "files", name: "files/v1", at: "docs/a2a/files/v1.md" };
 
 export const FILES = [
   section(FILES_RULES, ["artifact", "What an artifact shows"], {
