@@ -19,29 +19,15 @@ import { isTerminal } from "@nylorun/protocol";
 import { hasChanged, seenResponse, seenTask } from "./callee.ts";
 import type { Answering, Asking, Callee, Line, SeenTask } from "./callee.ts";
 import type { Watch } from "./effect.ts";
-import { bytesOf } from "./json.ts";
 import type { CalledTask } from "./recall.ts";
+import { relay } from "./relay.ts";
+import type { Asker, OwnCalls } from "./relay.ts";
 import type { Run } from "./run.ts";
 
-/** Of a prompt, as an author's own. */
-const promptLimit = 4000;
-const choiceLimit = 100;
-/** Of what is shown with a prompt, in bytes of JSON. */
-const detailLimit = 64 * 1024;
 /** Of what an effect's name tells of an agent's address. */
 const addressLimit = 150;
-
-/** What the author's calls do that no author can. */
-export interface OwnCalls {
-  /** Waits until `watch` finds the task another; it looks the less often, the longer it is `since` then. */
-  watchTask(
-    task: CalledTask & { readonly since: number },
-    watch: Watch,
-    signal: AbortSignal | undefined,
-  ): Promise<unknown>;
-  /** As `turn.connect`, and `watch` is told how often the caller said that it is connected. */
-  connect(connection: { prompt: string; detail: object; signal: AbortSignal }, watch: Watch): Promise<boolean>;
-}
+/** Of what an error's message tells of another agent's words. */
+const saidLimit = 1000;
 
 export interface Call {
   readonly agent: string;
@@ -163,59 +149,17 @@ export class Delegation {
     }
   }
 
-  /** @returns What the caller answered; undefined: the task has moved on without. */
-  async #ask(
+  #ask(
     seen: SeenTask,
     asking: Asking,
     stop: AbortSignal | undefined,
   ): Promise<{ readonly value: unknown } | undefined> {
-    const over = new AbortController();
-    const signal = stop === undefined ? over.signal : AbortSignal.any([stop, over.signal]);
-    const prompt = promptOf(asking);
-    const { kind, detail } = asking;
-    // It would be shown without, and nobody is to approve what is not shown.
-    if (detail !== undefined && bytesOf(detail) > detailLimit) {
-      throw this.#error("callee.unreadable", `what it shows with its question is more than ${detailLimit} bytes`);
-    }
-    const asked = { prompt, signal, ...(detail && { detail }) };
-    try {
-      switch (kind) {
-        case "approval":
-          return await this.#orMoved(this.#turn.approve(asked), seen, signal);
-        case "question":
-          return await this.#orMoved(this.#question(asked, asking), seen, signal);
-        case "connection":
-        case "authorization": {
-          const look: Watch["look"] = (given) => this.#connected(seen, asking, given);
-          const connection = { prompt, signal, detail: { provider: "authorization", ...detail } };
-          const made = await this.#orMoved(this.#own.connect(connection, { look }), seen, signal);
-          if (made === undefined || made.value === true) return undefined;
-          if (kind === "connection") return { value: false };
-          throw this.#error("callee.declined", "the caller declined what it asks for");
-        }
-      }
-    } finally {
-      over.abort();
-    }
-  }
-
-  async #orMoved(
-    answer: Promise<unknown>,
-    seen: SeenTask,
-    signal: AbortSignal,
-  ): Promise<{ readonly value: unknown } | undefined> {
-    return await Promise.race([answer.then((value) => ({ value })), this.#changed(seen, signal).then(() => undefined)]);
-  }
-
-  #question(
-    asked: { readonly prompt: string; readonly signal: AbortSignal },
-    { inWords, detail }: Asking,
-  ): Promise<unknown> {
-    if (inWords) return this.#turn.ask(asked);
-    const choices = detail?.["choices"];
-    if (isChoices(choices)) return this.#turn.ask({ ...asked, choices });
-    // What it has to fit, the agent decides: a schema from elsewhere is shown, not run.
-    return this.#turn.ask({ ...asked, schema: {} });
+    const asker: Asker = {
+      moved: (signal) => this.#changed(seen, signal),
+      connected: (given) => this.#connected(seen, asking, given),
+      error: (code, why) => this.#error(code, why),
+    };
+    return relay(asking, { turn: this.#turn, own: this.#own, asker, stop });
   }
 
   /** Each time that the caller says that it is connected, the agent is told so, once. */
@@ -299,7 +243,7 @@ export class Delegation {
     { id = this.#task, text }: { id?: string | undefined; text?: string | undefined } = {},
   ): CallError {
     const { agent } = this.#call;
-    const said = text === undefined ? "" : ` It said: ${text}`;
+    const said = text === undefined ? "" : ` It said: ${text.slice(0, saidLimit)}`;
     return new CallError(code, `turn.call(${JSON.stringify(agent)}): ${why}.${said}`, { agent, taskId: id, text });
   }
 
@@ -377,21 +321,6 @@ export function checkedCall(agent: string, message: string | readonly Part[], op
     throw new AgentError("call.invalid", "turn.call takes a message: a text, or at least one part.");
   }
   return { agent, parts: parts as readonly Part[], options };
-}
-
-function promptOf({ prompt }: Asking): string {
-  const text = prompt.trim();
-  if (text === "") return "This needs an answer before it can go on.";
-  return text.length <= promptLimit ? text : `${text.slice(0, promptLimit - 1)}…`;
-}
-
-function isChoices(value: unknown): value is readonly string[] {
-  return (
-    Array.isArray(value) &&
-    value.length > 0 &&
-    value.length <= choiceLimit &&
-    value.every((one) => typeof one === "string")
-  );
 }
 
 function codeOf(error: unknown): unknown {

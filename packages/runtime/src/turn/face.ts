@@ -17,11 +17,11 @@ import type {
 
 import { realSubject } from "./callee.ts";
 import { checkedCall, Delegation } from "./delegation.ts";
-import type { OwnCalls } from "./delegation.ts";
 import type { Watch } from "./effect.ts";
 import type { InteractionOpened, Start, Totals } from "./journal.ts";
 import { createPlan } from "./plan.ts";
 import type { KeptFile, Place } from "./ports.ts";
+import type { OwnCalls } from "./relay.ts";
 import type { Run } from "./run.ts";
 
 const sayLimit = 4000;
