@@ -105,7 +105,7 @@ export interface Store extends AsyncDisposable {
 
   /**
    * One short step of forgetting what is past its time: so short that no other write waits long for it. Turns that need an operator
-   * are kept, and those of a context that has an active turn.
+   * are kept, those of a context that has an active turn, and those of which a webhook is yet to be told.
    */
   forget(step: Forget): Promise<Forgotten>;
   /**

@@ -265,7 +265,8 @@ export class Memory {
     const looked = rest.slice(0, limit);
     const past = looked.filter(({ record, journal }) => {
       if (!isEnded(record.state) || record.statusAt >= before || isTroubled(record)) return false;
-      return what === "journals" ? journal.length > 0 : this.#contexts.get(record.context)!.active === undefined;
+      if (what === "journals") return journal.length > 0;
+      return this.#contexts.get(record.context)!.active === undefined && !this.outbox.waits(record);
     });
     for (const turn of past) {
       if (what === "journals") turn.journal.length = 0;

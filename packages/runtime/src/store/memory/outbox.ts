@@ -106,6 +106,11 @@ export class MemoryOutbox {
     return config !== undefined;
   }
 
+  /** Whether something of the turn is yet to be told. */
+  waits(key: TurnKey): boolean {
+    return this.#of(key).some(({ dueAt }) => dueAt !== undefined);
+  }
+
   dropTurn(key: TurnKey): void {
     for (const config of this.#of(key)) this.#drop(config);
   }

@@ -188,7 +188,7 @@ export class Eraser {
     for (const row of rows) {
       if (row.created_at >= before) return result(null);
       // The turns of a context are there for its next ones to look at, until it comes to rest.
-      if (row.active === null && isPast(row, before)) {
+      if (row.active === null && isPast(row, before) && !(row.pushes > 0 && this.#outbox.waits(row.turn))) {
         // Its context is idle: nothing goes on.
         const bytes = this.#dropTurn(row, { limit, now: row.status_at });
         freed += bytes.freed;

@@ -67,6 +67,7 @@ const sql = {
     "SELECT config, origin, due_at, runner, octet_length(target) AS bytes FROM push_configs WHERE turn = ? AND id = ?",
   findConfigByKey: `
     SELECT config, turn, origin, subject, epoch, revision, octet_length(target) AS bytes FROM push_configs WHERE config = ?`,
+  waits: "SELECT 1 FROM push_configs WHERE turn = ? AND due_at IS NOT NULL LIMIT 1",
   addConfig: `
     INSERT INTO push_configs (context, turn, subject, id, origin, target, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
   changeConfig: `
@@ -169,6 +170,11 @@ export class Outbox {
     const found = this.#sql.findConfig.get(turn, id) as FoundConfig | undefined;
     if (found !== undefined) this.#drop(found.config);
     return found !== undefined;
+  }
+
+  /** Whether something of the turn is yet to be told. */
+  waits(turn: number): boolean {
+    return this.#sql.waits.get(turn) !== undefined;
   }
 
   /** The turn is about to be no more. */

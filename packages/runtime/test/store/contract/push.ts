@@ -456,6 +456,21 @@ export function pushContract(open: Open): void {
       assert.deepEqual(wordsOf(await told(place)), ["artifact v3"]);
     });
 
+    it("that waits keeps its turn from being forgotten, until it is made or given up", async () => {
+      await using place = await Place.open(open);
+      const { turn, commit } = await listened(place);
+      await commit({ state: "completed", view: {}, then: { do: "end" } });
+      const forget = async () =>
+        (await place.store.forget({ what: "turns", before: dawn + 1_000_000, limit: 10 })).count;
+      assert.equal(await forget(), 0);
+      const delivery = await claimOne(place);
+      assert.equal(await forget(), 0);
+      await place.store.push.settle(delivery, { kind: "givenUp", error: "500" });
+      assert.equal(await forget(), 1);
+      assert.equal(await place.store.loadTurn(turn), undefined);
+      assert.deepEqual(await place.store.push.deliveries({ givenUp: true, limit: 10 }), []);
+    });
+
     it("that has not been made when its config is deleted is not made", async () => {
       await using place = await Place.open(open);
       const { turn, commit } = await listened(place);

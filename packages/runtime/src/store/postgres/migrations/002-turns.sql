@@ -752,7 +752,10 @@ DECLARE
 BEGIN
   forgotten := 0;
   FOR r IN
-    SELECT t.context, t.turn, t.scope, t.created_at, t.status_at, is_over(t.state) AND t.status_at < p_before AND NOT t.troubled AS is_past
+    SELECT t.context, t.turn, t.scope, t.created_at, t.status_at, is_over(t.state) AND t.status_at < p_before AND NOT t.troubled
+      -- What is yet to be told of it is told first.
+      AND (p_journals OR t.pushes = 0 OR NOT EXISTS (
+        SELECT 1 FROM push_configs p WHERE p.context = t.context AND p.turn = t.turn AND p.due_at IS NOT NULL)) AS is_past
     FROM turns t WHERE t.turn > p_after AND (NOT p_journals OR t.journaled) ORDER BY t.turn LIMIT p_limit
   LOOP
     v_seen := v_seen + 1;
