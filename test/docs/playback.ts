@@ -19,6 +19,7 @@ import type { Runtime } from "@nylorun/runtime";
 import echo from "../../examples/agents/echo.ts";
 import { meetings } from "../../examples/agents/meetings.ts";
 import { Calendars } from "../../examples/agents/meetings/calendars.ts";
+import profiler from "../../examples/agents/profiler.ts";
 import { refunds } from "../../examples/agents/refunds.ts";
 import { Shop } from "../../examples/agents/refunds/shop.ts";
 import { ROOT } from "./page.ts";
@@ -26,6 +27,9 @@ import type { Fence, Page } from "./page.ts";
 
 /** What a page calls by a name that stands for this one time alone. */
 const OPAQUE = new Set(["id", "taskId", "contextId", "messageId", "interactionId", "traceId", "uncertain"]);
+
+/** To a file: signed, and another one each time. */
+const LINK = /^https:\/\/agents\.example\.com\/v1\/files\/eyJhbGci[^/]*\/[^/]+$/;
 
 /** How long a task may take to become what a page shows, in milliseconds. */
 const PATIENCE = 10_000;
@@ -86,7 +90,9 @@ class Playback implements AsyncDisposable {
     const calendars = resources.adopt(new TodaysCalendars(folder), (it) => it.close());
     const runtime = resources.use(
       await startRuntime({
-        agents: [echo, refunds(shop), meetings(calendars)],
+        agents: [echo, refunds(shop), meetings(calendars), profiler],
+        publicUrl: "https://agents.example.com",
+        allowedHosts: ["127.0.0.1"],
         home: join(folder, "home"),
         port: 0,
         logLevel: "silent",
@@ -146,7 +152,9 @@ class Playback implements AsyncDisposable {
   }
 
   async #send({ agent, method, params, plainly }: Asked): Promise<Answered> {
-    const active = [EXTENSIONS.interactions, EXTENSIONS.effects, EXTENSIONS.progress, EXTENSIONS.telemetry];
+    const active: string[] = [EXTENSIONS.interactions, EXTENSIONS.effects, EXTENSIONS.progress, EXTENSIONS.telemetry];
+    // What every artifact would carry is shown on its own page, where there are files.
+    if (agent === "profiler") active.push(EXTENSIONS.files);
     const response = await fetch(`${this.#runtime.url}/v1/a2a/agents/${agent}/`, {
       method: "POST",
       headers: {
@@ -198,6 +206,7 @@ function idsIn({ result }: Answered): Readonly<Record<string, string | undefined
  */
 function renamed(came: unknown, shown: unknown, names: Map<string, string>, key = ""): unknown {
   if (typeof came === "string" && typeof shown === "string") {
+    if (key === "url" && LINK.test(came)) return LINK.test(shown) ? shown : came;
     if (key === "timestamp") return Number.isNaN(Date.parse(came)) ? came : shown;
     if (!OPAQUE.has(key)) return [...names].reduce((text, [name, is]) => text.replaceAll(is, name), came);
     const is = names.get(shown);

@@ -47,6 +47,7 @@ const DATA: Readonly<Record<string, readonly Validator<unknown>[]>> = {
   [EXTENSIONS.effects]: [isEffectsData],
   [EXTENSIONS.progress]: [isProgressData],
   [EXTENSIONS.telemetry]: [isTelemetryData],
+  [EXTENSIONS.files]: [isFilesData],
 };
 
 interface Example extends Fence {

@@ -7,6 +7,7 @@ import type { FileContent } from "@nylorun/agents";
 
 import type { Intake } from "./blob.ts";
 import { FileError } from "./errors.ts";
+import { isOwn, released } from "./own-memory.ts";
 
 /** Bytes of a local file that are read in one go. */
 const PIECE = 256 * 1024;
@@ -52,6 +53,7 @@ export async function* chunksOf(content: FileContent): AsyncGenerator<Uint8Array
   if (typeof given === "string" || given instanceof Uint8Array) return yield chunkOf(given);
   if (isLocal(given)) return yield* readLocal(given.localPath);
   if (!isIterable(given)) throw notContent(given);
+  if (isOwn(given)) return yield* released(given as AsyncIterable<Uint8Array>);
   for await (const chunk of given) yield chunkOf(chunk);
 }
 

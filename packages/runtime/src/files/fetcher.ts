@@ -11,6 +11,7 @@ import type { DialAnswer, Dialler } from "../dial/dialler.ts";
 import { DialError } from "../dial/errors.ts";
 import { FileError } from "./errors.ts";
 import { isMediaType } from "./media-type.ts";
+import { released } from "./own-memory.ts";
 
 export interface FetcherOptions {
   readonly dialler: Dialler;
@@ -121,7 +122,7 @@ function decoded({ headers, body }: DialAnswer): AsyncIterable<Uint8Array> {
   const coding = String(headers["content-encoding"] ?? "identity")
     .trim()
     .toLowerCase();
-  if (coding === "identity" || coding === "") return body as AsyncIterable<Uint8Array>;
+  if (coding === "identity" || coding === "") return released(body as AsyncIterable<Uint8Array>);
   const make = DECODERS[coding];
   if (make === undefined) throw new Coding(`The coding ${coding} is not known.`);
   const decoder = make();

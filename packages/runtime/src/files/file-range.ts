@@ -6,15 +6,23 @@ import type { ByteRange } from "./blob.ts";
 /** Bytes: large enough that few are needed, and small beside what a process has. */
 const PIECE = 256 * 1024;
 
+export interface FileRange {
+  /** What the file must have, in bytes. */
+  readonly size: number;
+  /** Default: all of it. */
+  readonly range?: ByteRange | undefined;
+  /** Told how large each buffer is that is read into. */
+  readonly onBuffer: (bytes: number) => void;
+}
+
 /**
- * @param size What the file must have, in bytes.
  * @throws What opening it throws; RangeError when it has another size. So does the stream when it turns out to be shorter.
  */
 export async function readFileRange(
   path: string,
-  size: number,
-  { first, last }: ByteRange = { first: 0, last: size - 1 },
+  { size, range, onBuffer }: FileRange,
 ): Promise<ReadableStream<Uint8Array>> {
+  const { first, last } = range ?? { first: 0, last: size - 1 };
   const handle = await open(path, "r");
   try {
     const found = await handle.stat();
@@ -30,6 +38,7 @@ export async function readFileRange(
         try {
           const length = Math.min(PIECE, last + 1 - at);
           if (length > 0) {
+            onBuffer(length);
             const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, at);
             if (bytesRead === 0) throw new RangeError(`${path} has become shorter than ${size} bytes`);
             at += bytesRead;

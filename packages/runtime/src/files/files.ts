@@ -41,7 +41,7 @@ export interface FilesOptions {
 }
 
 /** Files of a folder that are put in their places together. */
-const AT_ONCE = 64;
+const AT_ONCE = 32;
 /** Fetches of what callers name that are under way at once: in all, for one turn, and from one host. */
 const FETCHES = 64;
 const FETCHES_OF_TURN = 4;
@@ -68,11 +68,12 @@ export class FileKeeper implements Files, KeptFiles {
   readonly #turnstile = new Turnstile();
   readonly decode: KeptFiles["decode"];
   readonly read: KeptFiles["read"];
+  readonly stream: KeptFiles["stream"];
   readonly sizeOf: KeptFiles["sizeOf"];
 
   constructor(options: FilesOptions) {
     this.#options = options;
-    ({ decode: this.decode, read: this.read, sizeOf: this.sizeOf } = keptFiles(options));
+    ({ decode: this.decode, read: this.read, stream: this.stream, sizeOf: this.sizeOf } = keptFiles(options));
   }
 
   /** @throws FileError, the signal's reason; what the content throws. */

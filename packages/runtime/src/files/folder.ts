@@ -12,8 +12,11 @@ import { readFileRange } from "./file-range.ts";
 import { failed, Incoming } from "./incoming.ts";
 import type { IncomingFile } from "./incoming.ts";
 
-/** @param folder Made with the first file, open to its owner alone. */
-export function createBlobFolder(folder: string): Blobs {
+/**
+ * @param folder Made with the first file, open to its owner alone.
+ * @param onBuffer Told how large each buffer is that is made to read into.
+ */
+export function createBlobFolder(folder: string, onBuffer: (bytes: number) => void = () => undefined): Blobs {
   const incoming = new Incoming(join(folder, "incoming"));
   const pathOf = (blob: Blob) => join(folder, blob.sha256.slice(0, 2), blobKey(blob));
   const made = new Set<string>();
@@ -40,7 +43,7 @@ export function createBlobFolder(folder: string): Blobs {
 
     async read(blob, range) {
       try {
-        return await readFileRange(pathOf(blob), blob.size, range);
+        return await readFileRange(pathOf(blob), { size: blob.size, range, onBuffer });
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOENT") failed(error);
         throw new BlobError("blob.missing", `There is no file ${pathOf(blob)}.`, { cause: error });

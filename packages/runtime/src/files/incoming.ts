@@ -10,8 +10,29 @@ import type { Intake } from "./blob.ts";
 /** What is older was left by a process that died, in milliseconds. */
 const LEFT = 86_400_000;
 
+/** Bytes that are written in one go: while they are, the next ones come in. */
+const PIECE = 256 * 1024;
+/** Bytes after which the disk is asked to have them, so that little is left for the end. */
+const SYNCED = 16 * 1024 * 1024;
+/** Pieces that are kept for the next files: what is made anew each time is a hundred times as much before it is collected. */
+const SPARE = 8;
+
+/** Memory for pieces of files, used again and again. */
+class Pieces {
+  readonly #spare: Buffer[] = [];
+
+  take(): Buffer {
+    return this.#spare.pop() ?? Buffer.allocUnsafeSlow(PIECE);
+  }
+
+  giveBack(piece: Buffer | undefined): void {
+    if (piece !== undefined && this.#spare.length < SPARE) this.#spare.push(piece);
+  }
+}
+
 export class Incoming {
   readonly #folder: string;
+  readonly #memory = new Pieces();
   #prepared: Promise<void> | undefined;
 
   /** @param folder Made, and rid of what dead processes left in it, when it is first needed. */
@@ -27,7 +48,7 @@ export class Incoming {
     });
     const path = join(this.#folder, randomUUID());
     const handle = await open(path, "wx", 0o600).catch(failed);
-    const file = new IncomingFile(path, handle);
+    const file = new IncomingFile(path, handle, this.#memory);
     return {
       write: (bytes) => file.write(bytes).catch(failed),
       place: (blob) => place(file, blob).catch(failed),
@@ -47,16 +68,13 @@ export class Incoming {
   }
 }
 
-/** Bytes that are written in one go: while they are, the next ones come in. */
-const PIECE = 1024 * 1024;
-/** Bytes after which the disk is asked to have them, so that little is left for the end. */
-const SYNCED = 16 * 1024 * 1024;
-
 export class IncomingFile {
   readonly path: string;
   readonly #handle: FileHandle;
-  #pieces: Uint8Array[] = [];
-  #pending = 0;
+  readonly #memory: Pieces;
+  /** Of the piece that comes in, what is there of it. A small file has none of its own for long. */
+  #piece: Buffer | undefined;
+  #filled = 0;
   #unsynced = 0;
   /** The write, and the sync, that are under way. Each is waited for before the next. */
   #writing: Promise<void> = Promise.resolve();
@@ -64,16 +82,21 @@ export class IncomingFile {
   #isOnDisk = false;
   #isOpen = true;
 
-  constructor(path: string, handle: FileHandle) {
+  constructor(path: string, handle: FileHandle, memory: Pieces) {
     this.path = path;
     this.#handle = handle;
+    this.#memory = memory;
   }
 
   async write(bytes: Uint8Array): Promise<void> {
-    // A copy: whoever gave them may use them again.
-    this.#pieces.push(Uint8Array.from(bytes));
-    this.#pending += bytes.length;
-    if (this.#pending >= PIECE) await this.#flush();
+    for (let from = 0; from < bytes.length;) {
+      this.#piece ??= this.#memory.take();
+      const part = bytes.subarray(from, from + PIECE - this.#filled);
+      this.#piece.set(part, this.#filled);
+      this.#filled += part.length;
+      from += part.length;
+      if (this.#filled === PIECE) await this.#flush();
+    }
   }
 
   /** Resolves when the file holds everything that was written. */
@@ -97,19 +120,21 @@ export class IncomingFile {
       await this.#writing.catch(() => undefined);
       await this.#syncing?.catch(() => undefined);
       await this.#handle.close();
+      this.#memory.giveBack(this.#piece);
+      this.#piece = undefined;
     }
     await rm(this.path, { force: true });
   }
 
   /** Waits for the write before, and begins one of what has come in since. */
   async #flush(): Promise<void> {
-    const pieces = this.#pieces;
-    const length = this.#pending;
-    this.#pieces = [];
-    this.#pending = 0;
+    const piece = this.#piece;
+    const length = this.#filled;
+    this.#piece = undefined;
+    this.#filled = 0;
     await this.#writing;
-    if (length === 0) return;
-    this.#writing = this.#writeAll(pieces);
+    if (piece === undefined) return;
+    this.#writing = this.#writeAll(piece.subarray(0, length)).finally(() => this.#memory.giveBack(piece));
     // Whoever waits for it next is told.
     this.#writing.catch(() => undefined);
     this.#unsynced += length;
@@ -122,23 +147,12 @@ export class IncomingFile {
     );
   }
 
-  async #writeAll(pieces: readonly Uint8Array[]): Promise<void> {
-    let left = pieces;
-    while (left.length > 0) {
-      const { bytesWritten } = await this.#handle.writev(left);
-      left = after(left, bytesWritten);
+  async #writeAll(bytes: Uint8Array): Promise<void> {
+    for (let from = 0; from < bytes.length;) {
+      const { bytesWritten } = await this.#handle.write(bytes, from, bytes.length - from);
+      from += bytesWritten;
     }
   }
-}
-
-/** What of these pieces is left after so many bytes. */
-function after(pieces: readonly Uint8Array[], bytes: number): readonly Uint8Array[] {
-  let skip = bytes;
-  for (const [index, piece] of pieces.entries()) {
-    if (skip < piece.length) return [piece.subarray(skip), ...pieces.slice(index + 1)];
-    skip -= piece.length;
-  }
-  return [];
 }
 
 /** @throws BlobError */

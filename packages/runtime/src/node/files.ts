@@ -10,6 +10,7 @@ import { createBlobFolder } from "../files/folder.ts";
 import { createFileLinks } from "../files/links.ts";
 import type { FileLinks } from "../files/links.ts";
 import { createS3Blobs } from "../files/s3.ts";
+import { takeOutBuffers } from "../store/garbage.ts";
 import type { Store } from "../store/store.ts";
 import { RuntimeError } from "./errors.ts";
 import type { Settings } from "./settings.ts";
@@ -56,7 +57,7 @@ export function linksTo(publicUrl: string, store: Store, { fileLinkMs: ms }: Set
 /** @throws RuntimeError `setting.invalid`. */
 export function blobsOf(home: string, settings: Settings): Blobs {
   const { s3Url, s3Region, s3AccessKeyId, s3SecretAccessKey } = settings;
-  if (s3Url === undefined) return createBlobFolder(join(home, "blobs"));
+  if (s3Url === undefined) return createBlobFolder(join(home, "blobs"), takeOutBuffers());
   if (s3AccessKeyId === undefined || s3SecretAccessKey === undefined) {
     throw new RuntimeError(
       "setting.invalid",

@@ -8,6 +8,7 @@ import { createTaskIds, TASK_ID_KEY_BYTES } from "../access/task-ids.ts";
 import type { Blobs } from "../files/blob.ts";
 import type { Fetcher } from "../files/fetcher.ts";
 import { FileKeeper } from "../files/files.ts";
+import { ownStream } from "../files/own-memory.ts";
 import { createEntropy } from "../node/entropy.ts";
 import { misfit } from "../node/schema.ts";
 import { asyncContext } from "../node/unheard.ts";
@@ -133,7 +134,7 @@ export class Life {
       keep: (...asked) => ask(() => keeper.keep(...asked)),
       keepFolder: (...asked) => ask(() => keeper.keepFolder(...asked)),
       fetch: (...asked) => ask(() => keeper.fetch(...asked)),
-      read: (...asked) => ask(() => keeper.read(...asked)),
+      stream: (...asked) => ownStream(() => ask(() => keeper.read(...asked))),
     };
   }
 

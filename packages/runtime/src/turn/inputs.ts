@@ -22,7 +22,7 @@ export class Unfetched extends Error {}
 interface Source {
   readonly size: number;
   readonly mediaType: string;
-  open(): Promise<ReadableStream<Uint8Array>>;
+  stream(): ReadableStream<Uint8Array>;
 }
 
 export class Inputs {
@@ -77,7 +77,7 @@ export class Inputs {
     this.#sources.set(index, {
       size: bytes.length,
       mediaType: mediaTypeOf(part),
-      open: async () => new Blob([bytes]).stream(),
+      stream: () => new Blob([bytes]).stream(),
     });
   }
 
@@ -91,7 +91,7 @@ export class Inputs {
       this.#sources.set(index, {
         size: fetched.size,
         mediaType: fetched.mediaType,
-        open: () => ports.files.read(record, fetched.sha256),
+        stream: () => ports.files.stream(record, fetched.sha256),
       });
     } catch (error) {
       const { code, message } = error as { readonly code?: unknown; readonly message: string };
@@ -111,7 +111,7 @@ export class Inputs {
     const { ports, calls } = this.#run;
     const bytes = async (): Promise<Uint8Array> => {
       // What an effect does is recorded as one.
-      if (ports.asyncContext.get()?.effect === true) return readAll(await source.open(), source.size);
+      if (ports.asyncContext.get()?.effect === true) return readAll(source.stream(), source.size);
       return (await calls.work({ work: "read", name: String(index) }, async () => undefined)) as Uint8Array;
     };
     return Object.freeze({
@@ -119,7 +119,7 @@ export class Inputs {
       name: nameOf(part, index),
       mediaType: source.mediaType,
       size: source.size,
-      stream: () => streamOf(source),
+      stream: () => source.stream(),
       bytes: () => handled(bytes()),
       text: () => handled(bytes().then((content) => new TextDecoder().decode(content))),
     });
@@ -133,7 +133,7 @@ export class Inputs {
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
       try {
         const source = this.#sources.get(index)!;
-        this.#contents.set(of, await readAll(await source.open(), source.size));
+        this.#contents.set(of, await readAll(source.stream(), source.size));
         break;
       } catch (error) {
         const fields = { error, task: ports.taskIds.encode(record) };
@@ -167,23 +167,6 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
-}
-
-/** Opened when it is first read from. */
-function streamOf(source: Source): ReadableStream<Uint8Array> {
-  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        reader ??= (await source.open()).getReader();
-        const { done, value } = await reader.read();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      cancel: (reason) => reader?.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 async function readAll(stream: ReadableStream<Uint8Array>, size: number): Promise<Uint8Array> {

@@ -54,8 +54,8 @@ export interface Files {
   fetch(place: Place, part: UrlPart, options: Pick<KeepOptions, "signal">): Promise<KeptFile>;
   /** The bytes that a part brings itself. */
   readonly decode: (part: RawPart) => Uint8Array<ArrayBuffer>;
-  /** What the turn has kept or fetched. */
-  readonly read: (key: TurnKey, sha256: string) => Promise<ReadableStream<Uint8Array>>;
+  /** What the turn has kept or fetched, opened when it is first read from. */
+  readonly stream: (key: TurnKey, sha256: string) => ReadableStream<Uint8Array>;
 }
 
 /** An entry of a turn's journal. */

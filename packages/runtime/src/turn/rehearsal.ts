@@ -29,7 +29,7 @@ const promptly = 1000;
 /** Of the store, a rehearsal asks for what came before. */
 export type RehearsalPorts = Omit<EngineOptions, "agents" | "store" | "signal" | "log" | "files"> & {
   readonly store: Pick<Store, "loadEarlier" | "now">;
-  readonly files: Pick<Files, "decode" | "read">;
+  readonly files: Pick<Files, "decode" | "stream">;
 };
 
 /**
