@@ -10,7 +10,7 @@ import { Desk } from "./model/desk.ts";
 import { routeOf, to } from "./model/route.ts";
 import type { Route } from "./model/route.ts";
 import { session } from "./model/session.ts";
-import { ago, count } from "./model/words.ts";
+import { count, time } from "./model/words.ts";
 import { define, LightElement } from "./part/light.ts";
 import { loading, problem } from "./part/said.ts";
 import "./view/now-view.ts";
@@ -100,6 +100,7 @@ export class NylorunDashboard extends LightElement {
     const moves = JSON.stringify(route) !== JSON.stringify(this.route);
     this.route = route;
     this.failed = undefined;
+    if (moves) this.#closeMenu(false);
     this.#title();
     const show = (): void => {
       this.loaded = route.view;
@@ -188,8 +189,8 @@ export class NylorunDashboard extends LightElement {
             ? nothing
             : html`<div class="notice offline" data-tone="wait" role="status">
                 <p>
-                  The Runtime does not answer: this is what was known
-                  ${ago(desk.board.lostAt ?? Date.now(), Date.now())}. The page goes on by itself as soon as it does.
+                  The Runtime does not answer: this is what was known at ${time(desk.board.lostAt ?? Date.now())}. The
+                  page goes on by itself as soon as it does.
                 </p>
               </div>`
         }

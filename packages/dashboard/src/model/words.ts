@@ -32,11 +32,17 @@ export function ago(at: number, now: number): string {
 }
 
 const DATE = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 /** In full, by this machine's clock and place. */
 export function moment(at: number): string {
   return Number.isFinite(at) ? MOMENT.format(at) : "";
+}
+
+/** Of this day. */
+export function time(at: number): string {
+  return TIME.format(at);
 }
 
 export function day(at: number): string {
