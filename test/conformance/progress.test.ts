@@ -1,9 +1,11 @@
 /** What the progress protocol promises for as long as `proto` is 1. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 
+import { FOLDER_VARIABLE, sinkFolder } from "@nylorun/progress";
 import { isProgressEvent } from "@nylorun/protocol";
 
 const EVENT = {
@@ -41,5 +43,15 @@ describe("the event of proto 1", () => {
     for (const name of Object.keys(needed)) {
       assert.ok(!isProgressEvent(Object.fromEntries(Object.entries(EVENT).filter(([key]) => key !== name))), name);
     }
+  });
+});
+
+describe("the sink", () => {
+  // keeps: progress-sink-place
+  it("is in the user's own folder, unless AGENT_PROGRESS_EVENTS_DIR says where", () => {
+    assert.equal(FOLDER_VARIABLE, "AGENT_PROGRESS_EVENTS_DIR");
+    assert.equal(sinkFolder({}), join(homedir(), ".agent-progress"));
+    assert.equal(sinkFolder({ AGENT_PROGRESS_EVENTS_DIR: "" }), join(homedir(), ".agent-progress"));
+    assert.equal(sinkFolder({ AGENT_PROGRESS_EVENTS_DIR: "/srv/events" }), "/srv/events");
   });
 });
