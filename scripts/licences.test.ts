@@ -6,7 +6,6 @@ import type { Locked } from "./licences.ts";
 
 const good: Locked = {
   version: "1.0.0",
-  resolved: "https://registry.npmjs.org/x/-/x-1.0.0.tgz",
   integrity: "sha512-AAAA",
   license: "MIT",
 };
@@ -29,10 +28,7 @@ describe("the packages that we stand on", () => {
 
   it("come from the registry, with a hash of what is installed", () => {
     assert.match(problems({ ...good, resolved: "https://evil.example/x.tgz" })[0] ?? "", /comes from https:\/\/evil/);
-    assert.match(
-      problems({ ...good, resolved: "https://registry.npmjs.org.evil.example/x.tgz" })[0] ?? "",
-      /comes from/,
-    );
+    assert.match(problems({ ...good, resolved: "git+ssh://git@evil.example/x.git" })[0] ?? "", /comes from git/);
     assert.match(problems({ ...good, integrity: "sha1-AAAA" })[0] ?? "", /no SHA-512/);
   });
 

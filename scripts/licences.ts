@@ -27,11 +27,10 @@ const SAID: Readonly<Record<string, string>> = {
   // At the end of its Readme.
   "humanize-number 0.0.2": "MIT",
 };
-const REGISTRY = "https://registry.npmjs.org/";
 
 export interface Locked {
   readonly version?: string;
-  /** Default: the registry that npm is set up with. Whatever that serves has to fit `integrity`. */
+  /** Where it comes from, when not from the registry that npm is set up with; whatever that serves has to fit `integrity`. */
   readonly resolved?: string;
   readonly integrity?: string;
   readonly license?: string;
@@ -51,7 +50,7 @@ function foreign({ packages }: Lock): [string, Locked][] {
 /** One line for each package that may not be as it is. */
 export function problemsIn(lock: Lock): string[] {
   return foreign(lock).flatMap(([place, locked]) => {
-    const { version = "?", resolved = REGISTRY, integrity, dev = false } = locked;
+    const { version = "?", resolved, integrity, dev = false } = locked;
     const name = `${nameOf(place)} ${version}`;
     const license = locked.license ?? SAID[name] ?? "no licence";
     const problems: string[] = [];
@@ -60,7 +59,7 @@ export function problemsIn(lock: Lock): string[] {
         `${name} is under ${license}, which ${dev ? "no package here" : "nothing that we publish"} may be under`,
       );
     }
-    if (!resolved.startsWith(REGISTRY)) problems.push(`${name} comes from ${resolved}, not from the public registry`);
+    if (resolved !== undefined) problems.push(`${name} comes from ${resolved}, not from npm's registry`);
     if (!integrity?.startsWith("sha512-")) problems.push(`${name} has no SHA-512 of what is installed`);
     return problems;
   });
