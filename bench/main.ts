@@ -13,6 +13,7 @@ export interface BenchOptions {
 }
 
 const benchmarks: Readonly<Record<string, () => Promise<{ run(options: BenchOptions): Promise<void> }>>> = {
+  cluster: () => import("./cluster.ts"),
   dashboard: () => import("./dashboard.ts"),
   files: () => import("./files.ts"),
   get: () => import("./get.ts"),

@@ -35,6 +35,8 @@ export interface PostgresOptions {
 
 export interface Postgres extends AsyncDisposable {
   readonly url: string;
+  /** Of the server, whose children are its sessions. */
+  readonly pid: number | undefined;
   /** Runs a statement beside all else, and gives its rows. */
   query(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   /** Ends it: `fast` lets no session finish, `crash` is kill -9. */
@@ -91,6 +93,10 @@ class Server implements Postgres {
   constructor(parts: ServerParts) {
     this.#parts = parts;
     this.url = `postgres://nylorun@127.0.0.1:${parts.port}/postgres`;
+  }
+
+  get pid(): number | undefined {
+    return this.#process?.pid;
   }
 
   async start(): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * Three nodes on one PostgreSQL, for 10 minutes or as many as are named, while nodes, the database and connections die; then I1-I8.
  *
- * 500 contexts, each second 15 messages whose work has effects; kill -9 of nodes, SIGSTOP of one past its lease, clocks that are
+ * 500 contexts, each second 10 messages whose work has effects; kill -9 of nodes, SIGSTOP of one past its lease, clocks that are
  * wrong by hours, a database that is restarted, killed, or cut off. `npm run soak -- cluster [MINUTES]`.
  */
 import { randomBytes } from "node:crypto";
@@ -26,7 +26,7 @@ const minutes = Number(process.argv[2] ?? 10);
 const leaseMs = 5000;
 const hours = 3_600_000;
 /** How long everything may take to come to rest at the end, in milliseconds. */
-const rest = 180_000;
+const rest = 420_000;
 
 const say = (text: string) => process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`);
 const pick = <Item>(items: readonly Item[]) => items[Math.floor(Math.random() * items.length)]!;
@@ -84,7 +84,7 @@ const load = new Load({
   url,
   keys,
   contexts: 500,
-  rate: 15,
+  rate: 10,
   hook: `http://127.0.0.1:${(hook.address() as AddressInfo).port}/hook`,
 });
 const operator = new Operator({ url, key: operatorKey, log });
@@ -155,6 +155,7 @@ say(`${[...told].map(([what, times]) => `${times} times: ${what}`).join("; ")}.`
 say(
   `${load.told.length} messages were taken (${load.unanswered} never answered), ${load.ends.size} tasks ended, ` +
     `${deeds.filter(({ what }) => what === "begin").length} effects were begun, ${operator.resolved} were lost and settled, ` +
+    `${operator.released} times a turn was held and released, ` +
     `${heard.length} deliveries came.`,
 );
 for (const wrong of wrongs.slice(0, 50)) say(`WRONG: ${wrong}`);

@@ -72,9 +72,10 @@ export class Load {
   /** Looks after what was sent, until nothing is open, or the time is up. @returns Whether nothing is. */
   async tend(until: () => boolean): Promise<boolean> {
     while (!until()) {
-      await Promise.all(this.#open.slice(0, 50).map((one) => this.#tendOne(one)));
+      const tended = this.#open.splice(0, 100);
       // Others get their turn.
-      this.#open.push(...this.#open.splice(0, 50));
+      this.#open.push(...tended);
+      await Promise.all(tended.map((one) => this.#tendOne(one)));
       if (this.#stopped && this.#open.length === 0) return true;
       await delay(100);
     }

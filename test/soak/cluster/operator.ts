@@ -1,4 +1,4 @@
-/** The soak's operator: says of each lost effect what its own log says of it, as an operator would who looks at the provider. */
+/** The soak's operator: lets held turns go, and says of each lost effect what its own log says of it, as an operator would who looks at the provider. */
 import { setTimeout as delay } from "node:timers/promises";
 
 import { readDeeds } from "./checker.ts";
@@ -12,6 +12,7 @@ export interface OperatorOptions {
 export class Operator {
   readonly #options: OperatorOptions;
   resolved = 0;
+  released = 0;
 
   constructor(options: OperatorOptions) {
     this.#options = options;
@@ -25,6 +26,7 @@ export class Operator {
   }
 
   async #round(): Promise<void> {
+    await this.#release();
     const { effects } = (await this.#call("GET", "/v1/operator/effects")) as {
       effects: { effectId: string; taskId: string; name: string; lostAt: number }[];
     };
@@ -39,6 +41,17 @@ export class Operator {
         : { outcome: "failed", message: begun ? "It was begun, and not done." : "It was not begun." };
       await this.#call("POST", `/v1/operator/effects/${effectId}/resolve`, outcome).then(
         () => this.resolved++,
+        () => undefined,
+      );
+    }
+  }
+
+  /** Whatever so many processes died with: here it is not the turn that kills them (E17). */
+  async #release(): Promise<void> {
+    const { turns } = (await this.#call("GET", "/v1/operator/turns/held")) as { turns: { taskId: string }[] };
+    for (const { taskId } of turns) {
+      await this.#call("POST", `/v1/operator/turns/${taskId}/release`).then(
+        () => this.released++,
         () => undefined,
       );
     }

@@ -56,6 +56,7 @@ CREATE FUNCTION fold_changes(p_limit integer, p_wait boolean) RETURNS integer LA
 DECLARE
   v_count integer;
   v_file_bytes bigint;
+  v_emptied bigint[];
 BEGIN
   IF p_wait THEN
     PERFORM pg_advisory_xact_lock(hashtext('nylorun fold ' || current_schema()));
@@ -72,6 +73,7 @@ BEGIN
       UNION ALL SELECT 0, status, 0, sum(turns) FROM gone WHERE status IS NOT NULL GROUP BY status
     ) folded WHERE turns <> 0 ORDER BY scope, status, bucket
     ON CONFLICT (scope, status, bucket) DO UPDATE SET turns = kept.turns + excluded.turns
+    RETURNING kept.scope, kept.turns
   ), summed AS (
     INSERT INTO sums AS kept (subject, queued, ready, bytes)
     SELECT subject, sum(queued), sum(ready), sum(bytes) FROM gone WHERE subject > 0 GROUP BY subject ORDER BY subject
@@ -88,9 +90,10 @@ BEGIN
     SET turns = kept.turns + excluded.turns, tokens = sum_of(kept.tokens, excluded.tokens),
       cost_usd = sum_of(kept.cost_usd, excluded.cost_usd)
   )
-  SELECT count(*), coalesce(sum(file_bytes), 0) INTO v_count, v_file_bytes FROM gone;
+  SELECT count(*), coalesce(sum(file_bytes), 0), (SELECT array_agg(DISTINCT scope) FROM tallied WHERE turns = 0)
+  INTO v_count, v_file_bytes, v_emptied FROM gone;
   IF v_file_bytes <> 0 THEN UPDATE totals SET value = value + v_file_bytes WHERE name = 'fileBytes'; END IF;
-  DELETE FROM tallies WHERE turns = 0;
+  IF v_emptied IS NOT NULL THEN DELETE FROM tallies WHERE scope = ANY (v_emptied) AND turns = 0; END IF;
   RETURN v_count;
 END $$;
 
@@ -752,11 +755,14 @@ DECLARE
 BEGIN
   forgotten := 0;
   FOR r IN
-    SELECT t.context, t.turn, t.scope, t.created_at, t.status_at, is_over(t.state) AND t.status_at < p_before AND NOT t.troubled
-      -- What is yet to be told of it is told first.
-      AND (p_journals OR t.pushes = 0 OR NOT EXISTS (
-        SELECT 1 FROM push_configs p WHERE p.context = t.context AND p.turn = t.turn AND p.due_at IS NOT NULL)) AS is_past
-    FROM turns t WHERE t.turn > p_after AND (NOT p_journals OR t.journaled) ORDER BY t.turn LIMIT p_limit
+    -- Put together, so that each kind has its own index. What is yet to be told of a turn is told first.
+    EXECUTE 'SELECT t.context, t.turn, t.scope, t.created_at, t.status_at,
+        is_over(t.state) AND t.status_at < $1 AND NOT t.troubled'
+      || CASE WHEN p_journals THEN '' ELSE ' AND (t.pushes = 0 OR NOT EXISTS (
+        SELECT 1 FROM push_configs p WHERE p.context = t.context AND p.turn = t.turn AND p.due_at IS NOT NULL))' END
+      || ' AS is_past FROM turns t WHERE t.turn > $2' || CASE WHEN p_journals THEN ' AND t.journaled' ELSE '' END
+      || ' ORDER BY t.turn LIMIT $3'
+    USING p_before, p_after, p_limit
   LOOP
     v_seen := v_seen + 1;
     IF r.created_at >= p_before THEN next := NULL; RETURN; END IF;
