@@ -25,7 +25,7 @@ export class Server implements AsyncDisposable {
     this.#process = process;
   }
 
-  /** @throws When it has not printed its port within 15 s; its last words are in the message. */
+  /** @throws When it has not printed its port within 60 s; its last words are in the message. */
   static async start({ name, args, env, port }: Launch): Promise<Server> {
     const child = spawnNode(args, env);
     const said: string[] = [];
@@ -42,7 +42,7 @@ export class Server implements AsyncDisposable {
       child.once("exit", (code, signal) =>
         reject(new Error(`${name} ended (${code ?? signal}) before it served:\n${said.join("\n")}`)),
       );
-      setTimeout(() => reject(new Error(`${name} named no port within 15 s:\n${said.join("\n")}`)), 15_000).unref();
+      setTimeout(() => reject(new Error(`${name} named no port within 60 s:\n${said.join("\n")}`)), 60_000).unref();
     });
     try {
       return new Server(name, await found, child);
