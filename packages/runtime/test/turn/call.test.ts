@@ -245,6 +245,36 @@ describe("an agent that is served here", () => {
   });
 });
 
+describe("two nodes", () => {
+  test("share what calls and what is called, and each is done once, though one of them dies (E18)", async () => {
+    await using stage = new Stage({ limits: { leaseMs: 1000, maxRunningTurns: 2 } });
+    const refunds = new Refunds();
+    const run = async (turn: Turn) => ({ came: (await turn.call("refunds", "approve")).output });
+    const agents = [caller(run), refunds.agent];
+    const one = await stage.start(agents);
+    const two = await stage.start(agents, { beside: true });
+    const turns: TurnRecord[] = [];
+    for (let n = 0; n < 12; n++) turns.push(await (n % 2 === 0 ? one : two).send());
+    for (const turn of turns) await shown(two, turn, "Refund 42 EUR?");
+    await Promise.all(turns.slice(0, 6).map((turn) => two.answer(turn, { approved: true })));
+    await one.kill();
+    stage.pass(2000);
+    for (const turn of turns.slice(6)) await two.answer(turn, { approved: true });
+    for (const turn of turns) {
+      await two.until(turn, ({ state }) => {
+        // Leases of the dead end, and looks are due, by this clock.
+        stage.pass(20);
+        return state === "completed";
+      });
+      assert.deepEqual(output(await two.load(turn)), { came: "Refunded." });
+    }
+    const tasks = await called(two);
+    assert.deepEqual([tasks.length, new Set(refunds.begun).size], [12, 12]);
+    for (const { view } of tasks) assert.equal(view.history?.filter(({ by }) => by === "user").length, 1);
+    await two.stop();
+  });
+});
+
 describe("a turn that ends before what it called for", () => {
   const over = async (node: Node, turn: TurnRecord) => {
     const [task] = await called(node);
