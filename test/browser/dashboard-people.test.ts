@@ -153,6 +153,18 @@ describe("the dashboard", { timeout: 200_000 }, () => {
     await person.sees("it can be watched, not steered");
   });
 
+  test("is the same under another name of the same address, which its cards and links do not say", async () => {
+    await using person = await dashboard.open(browser, { subject: bob }, {}, "localhost");
+    await send(bob, "asks", "Bob’s second name");
+    await person.page.locator(".card", { hasText: "Bob’s second name?" }).click();
+    await person.page.getByLabel("Your answer").fill("For nobody else.");
+    await person.press("Answer");
+    await person.page.locator(".outcome", { hasText: "For nobody else." }).waitFor();
+    const file = person.page.locator(".file", { hasText: "output.txt" });
+    await file.getByRole("button").click();
+    await file.getByText("Size and SHA-256 verified.").waitFor();
+  });
+
   test("shows who is both their own, and everybody's when that is asked for", async () => {
     await using person = await dashboard.open(browser, { subject: ada, operator });
     await person.sees("Ada’s secret?");

@@ -66,14 +66,14 @@ export class Dashboard implements AsyncDisposable {
     return createA2aClient({ url: `${this.runtime.url}/v1/a2a/agents/${agent}/`, auth: key });
   }
 
-  /** A person in a browser of their own. */
-  async open(browser: Browser, keys: Keys, options: BrowserContextOptions = {}): Promise<Person> {
+  /** A person in a browser of their own. @param host Another name of the address. */
+  async open(browser: Browser, keys: Keys, options: BrowserContextOptions = {}, host = "127.0.0.1"): Promise<Person> {
     const person = new Person(
       await browser.newContext({ viewport: { width: 1180, height: 860 }, locale: "en-US", ...options }),
       this,
     );
     await person.newPage();
-    await person.page.goto(this.runtime.dashboardLink(keys));
+    await person.page.goto(this.runtime.dashboardLink(keys).replace("127.0.0.1", host));
     await person.page.locator(".state[data-live=true]").waitFor({ timeout: PATIENCE });
     return person;
   }
