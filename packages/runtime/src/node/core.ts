@@ -99,7 +99,9 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const progress = opened.use(new ProgressFeed({ store, signal, taskIds, agents: ids, sink, log }));
   const entropy = createEntropy(await store.secret("turn-seed", () => randomBytes(32)));
   const limits = settings;
-  const { files, blobs } = opened.use(openFiles({ home: home.folder, settings, store, hasRoom: () => disk.isThere }));
+  const { files, blobs } = opened.use(
+    openFiles({ home: home.folder, settings, store, hasRoom: () => disk.isThere, log }),
+  );
   const callees = createCallees();
   const engine = opened.use(
     createEngine({

@@ -13,6 +13,7 @@ import { createS3Blobs } from "../files/s3.ts";
 import { takeOutBuffers } from "../store/garbage.ts";
 import type { Store } from "../store/store.ts";
 import { RuntimeError } from "./errors.ts";
+import type { Log } from "./log.ts";
 import type { Settings } from "./settings.ts";
 
 export interface FilesOptions {
@@ -22,6 +23,7 @@ export interface FilesOptions {
   readonly store: Store;
   /** Whether the disk of the home has room. */
   readonly hasRoom: () => boolean;
+  readonly log: Log;
 }
 
 export interface OpenFiles extends AsyncDisposable {
@@ -30,8 +32,15 @@ export interface OpenFiles extends AsyncDisposable {
 }
 
 /** @throws RuntimeError `setting.invalid`. */
-export function openFiles({ home, settings, store, hasRoom }: FilesOptions): OpenFiles {
+export function openFiles({ home, settings, store, hasRoom, log }: FilesOptions): OpenFiles {
   const { fileBytes, totalBytes, subjectStoredBytes, fileFetchMs, fileHosts } = settings;
+  const { databaseUrl, fileFolder, s3Url } = settings;
+  if (databaseUrl !== undefined && fileFolder === undefined && s3Url === undefined) {
+    log.warn(
+      {},
+      "Files are kept in this home alone: other processes on the database cannot give them out. Set s3Url, or fileFolder.",
+    );
+  }
   const blobs = blobsOf(home, settings);
   const trusted = HostList.parse(fileHosts)!;
   const dialler = createDialler({
@@ -56,8 +65,8 @@ export function linksTo(publicUrl: string, store: Store, { fileLinkMs: ms }: Set
 
 /** @throws RuntimeError `setting.invalid`. */
 export function blobsOf(home: string, settings: Settings): Blobs {
-  const { s3Url, s3Region, s3AccessKeyId, s3SecretAccessKey } = settings;
-  if (s3Url === undefined) return createBlobFolder(join(home, "blobs"), takeOutBuffers());
+  const { fileFolder, s3Url, s3Region, s3AccessKeyId, s3SecretAccessKey } = settings;
+  if (s3Url === undefined) return createBlobFolder(fileFolder ?? join(home, "blobs"), takeOutBuffers());
   if (s3AccessKeyId === undefined || s3SecretAccessKey === undefined) {
     throw new RuntimeError(
       "setting.invalid",

@@ -126,6 +126,11 @@ export function secretLine(options: About): Setting<string | undefined> {
   return { ...line(options), isSecret: true };
 }
 
+/** A folder that may be named, absolute once it is read. */
+export function anotherFolder(options: About): Setting<string | undefined> {
+  return { ...keyFile(options), placeholder: "folder", allowed: "the path of a folder" };
+}
+
 /** A file, absolute once it is read. */
 export function keyFile(options: About): Setting<string | undefined> {
   const fromText = (text: string, base: string) =>

@@ -11,6 +11,7 @@ import { dirname, resolve } from "node:path";
 import { RuntimeError } from "./errors.ts";
 import {
   agentId,
+  anotherFolder,
   baseUrl,
   databaseUrl,
   dialledHosts,
@@ -211,8 +212,11 @@ export const SETTINGS = {
     max: DAY,
     default: 5 * MINUTE,
   }),
+  fileFolder: anotherFolder({
+    doc: "The folder that files are kept in. Processes that share a database share it as well, or S3-compatible storage. Without it: `blobs` in the home.",
+  }),
   s3Url: baseUrl({
-    doc: "Where files are kept in S3-compatible storage: its address with the bucket, and what names begin with, such as `https://s3.example.com/bucket/nylorun`. Without it: in the folder `blobs` of the home.",
+    doc: "Where files are kept in S3-compatible storage instead: its address with the bucket, and what names begin with, such as `https://s3.example.com/bucket/nylorun`.",
   }),
   s3Region: line({ doc: "The region of that storage. Without it: `auto`." }),
   s3AccessKeyId: line({ doc: "The id of a key to that storage." }),

@@ -6,5 +6,6 @@ export { assertDurable } from "./durable.ts";
 export type { Durability, UncertainEffect } from "./durable.ts";
 export { TestingError } from "./errors.ts";
 export type { TestingErrorCode } from "./errors.ts";
+export type { TestFile } from "./files.ts";
 export type { Script, TestEffect, TestRun } from "./script.ts";
 export { testAgent } from "./test-agent.ts";

@@ -81,11 +81,13 @@ export class Outputs {
     return { artifact, output: { path, version } };
   }
 
+  /** Rejects only when the run is not to write any more. */
   async #load(path: string): Promise<number> {
     const { ports, record, isNew } = this.#run;
     // Nobody has been here before.
     if (isNew) return 0;
     for (;;) {
+      if (!this.#run.isOurs || this.#run.dropped) throw new Error("The run is over.");
       try {
         return await ports.store.files.lastVersion(record.context, path);
       } catch (error) {

@@ -137,7 +137,9 @@ function inert(agent: Agent, onThrow: (error: unknown) => void): Agent {
 function withoutConsequence(ports: RehearsalPorts, turn: TurnRecord): EnginePorts {
   const silent = () => undefined;
   // All that a run asks of a store.
-  const store: Pick<Store, "commit" | "renew" | "loadTurn" | "loadJournal" | "now"> = {
+  const store: Pick<Store, "commit" | "renew" | "loadTurn" | "loadJournal" | "now"> & {
+    readonly files: Pick<Store["files"], "lastVersion">;
+  } = {
     commit: async ({ length, entries = [] }) => ({
       kind: "committed",
       length: length + entries.length,
@@ -146,6 +148,8 @@ function withoutConsequence(ports: RehearsalPorts, turn: TurnRecord): EnginePort
     renew: async () => [],
     loadTurn: async () => turn,
     loadJournal: async () => [],
+    // What the function returns is nobody's output.
+    files: { lastVersion: never },
     now: () => ports.store.now(),
   };
   return {
@@ -156,7 +160,7 @@ function withoutConsequence(ports: RehearsalPorts, turn: TurnRecord): EnginePort
     files: { ...ports.files, keep: never, keepFolder: never, fetch: never },
     // No line comes about, so nothing is sent, and nobody is looked at.
     callees: { reach: never },
-    store: store as Store,
+    store: store as unknown as Store,
     signal: {
       turnChanged: silent,
       onTurn: () => silent,

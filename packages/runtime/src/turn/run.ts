@@ -318,7 +318,15 @@ export class Run implements Running {
 
   async #endTurn(end: Result): Promise<void> {
     this.#ending = true;
-    const { outputs, ...ending } = await endingOf(end, this);
+    const found = await endingOf(end, this).catch((error: unknown) => {
+      if (this.isOurs && !this.#dropped) throw error;
+    });
+    if (found === undefined) {
+      // It is not this run's to end any more.
+      this.#ending = false;
+      return this.pump();
+    }
+    const { outputs, ...ending } = found;
     this.#unlisten?.();
     const now = this.ports.store.now();
     const { waits = [] } = this.record.view;

@@ -84,6 +84,7 @@ describe("settings", () => {
       ["fileHosts", "--file-hosts", "NYLORUN_FILE_HOSTS", "-"],
       ["fileFetchMs", "--file-fetch-ms", "NYLORUN_FILE_FETCH_MS", "120000"],
       ["fileLinkMs", "--file-link-ms", "NYLORUN_FILE_LINK_MS", "300000"],
+      ["fileFolder", "--file-folder", "NYLORUN_FILE_FOLDER", "-"],
       ["s3Url", "--s3-url", "NYLORUN_S3_URL", "-"],
       ["s3Region", "--s3-region", "NYLORUN_S3_REGION", "-"],
       ["s3AccessKeyId", "--s3-access-key-id", "NYLORUN_S3_ACCESS_KEY_ID", "-"],

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 
 import type { FileContent, FileVersion, FolderEntry, Turn } from "@nylorun/agents";
 import type { FilesData } from "@nylorun/protocol";
@@ -10,6 +11,7 @@ import { BlobError } from "../../src/files/blob.ts";
 import { FileError } from "../../src/files/errors.ts";
 import { keptFiles } from "../../src/files/kept.ts";
 import { readManifest } from "../../src/files/manifest.ts";
+import { StoreError } from "../../src/store/errors.ts";
 import { leftoverMs } from "../../src/store/files.ts";
 import { filesDataOf } from "../../src/turn/outputs.ts";
 import type { TurnRecord } from "../../src/turn/record.ts";
@@ -307,7 +309,7 @@ describe("turn.file", () => {
     await using node = await stage.start(
       agent(async (turn) => {
         await turn.effect("x", () => turn.file("a", "a").then(() => 1)).catch(note);
-        await new Promise((resolve) => setTimeout(resolve, 2));
+        await setTimeout(2);
         await turn.file("a", "a").catch(note);
         await turn.file("a", "a", { key: "k" });
       }),
@@ -598,6 +600,50 @@ describe("a blob store that fails", () => {
   });
 });
 
+describe("a version that the store cannot say", () => {
+  const run = async (turn: Turn) => `said ${turn.text}`;
+  /** A context that has a version of what is returned, and a store that says no more of it. */
+  async function downStage() {
+    const stage = new Stage();
+    const node = await stage.start(agent(run));
+    await node.ended(await node.send("one", { contextId: "talk" }));
+    const state = { down: true, asked: 0 };
+    node.faulty.faults = {
+      before({ name }) {
+        if (name !== "files.lastVersion" || !state.down) return;
+        state.asked++;
+        throw new StoreError("store.failed", "down");
+      },
+    };
+    const sent = await node.send("two", { contextId: "talk" });
+    while (state.asked < 3) await setTimeout(5);
+    return { stage, node, state, sent };
+  }
+
+  test("is waited for", async () => {
+    const { stage, node, state, sent } = await downStage();
+    assert.equal((await node.load(sent)).state, "running");
+    state.down = false;
+    const turn = await node.ended(sent);
+    assert.equal(filesDataOf(turn.view.artifacts!.at(-1)!)!.version, 2);
+    await node.stop();
+    await stage[Symbol.asyncDispose]();
+  });
+
+  test("is waited for no longer than the run lasts: the next process finds it", async () => {
+    const { stage, node, state, sent } = await downStage();
+    await node.stop();
+    const { asked } = state;
+    await setTimeout(100);
+    assert.ok(state.asked <= asked + 1, "nobody asks any more");
+    const next = await stage.start(agent(run));
+    const turn = await next.ended(sent);
+    assert.equal(filesDataOf(turn.view.artifacts!.at(-1)!)!.version, 2);
+    await next.stop();
+    await stage[Symbol.asyncDispose]();
+  });
+});
+
 describe("turn.inputs", () => {
   const url = "https://example.com/data/rows%20one.csv?token=secret";
   const raw = Buffer.from("raw bytes").toString("base64");
@@ -744,6 +790,6 @@ describe("turn.inputs", () => {
 
 /** Resolves with true when the process has died. */
 async function untilDead({ faulty }: Node): Promise<true> {
-  while (!faulty.dead) await new Promise((resolve) => setTimeout(resolve, 1));
+  while (!faulty.dead) await setTimeout(1);
   return true;
 }
