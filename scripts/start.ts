@@ -26,7 +26,8 @@ async function announce(runtime: Runtime): Promise<void> {
   const shown = near.startsWith("..") ? file : near;
   const bold = (text: string) => styleText("bold", text);
   process.stdout.write(`
-  Nylorun serves ${runtime.agents.map(({ id }) => bold(id)).join(", ")} at ${bold(runtime.url)}
+  Nylorun serves ${runtime.agents.map(({ id }) => bold(id)).join(", ")}
+  at ${bold(runtime.url)}
   Your key is in ${bold(shown)}
 
   See and steer them (this link signs you in, once):

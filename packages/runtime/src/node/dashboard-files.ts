@@ -17,6 +17,8 @@ const PUBLISHED = fileURLToPath(new URL("../../dashboard/", import.meta.url));
 const BUILD = fileURLToPath(new URL("../../../dashboard/scripts/build.ts", import.meta.url));
 /** For a build on a busy machine, in milliseconds. */
 const PATIENCE = 60_000;
+/** After a failure, in milliseconds. */
+const PAUSE = 10_000;
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -26,15 +28,20 @@ const TYPES: Readonly<Record<string, string>> = {
   ".md": "text/plain; charset=utf-8",
 };
 
-/** Looked for, or built, at the first call. After a failure the next call tries again. */
+/** Looked for, or built, at the first call. After a failure it is tried again, but not by everybody who asks. */
 export function findDashboard(log: Log): DashboardFiles {
   let found: Promise<ReadonlyMap<string, DashboardFile>> | undefined;
+  let failedAt = -Infinity;
   return async () => {
+    if (performance.now() - failedAt < PAUSE) return undefined;
     found ??= folderOf().then(readFiles);
+    const finding = found;
     try {
-      return await found;
+      return await finding;
     } catch (error) {
+      if (found !== finding) return undefined;
       found = undefined;
+      failedAt = performance.now();
       log.error({ error }, "The dashboard's files are neither here nor can they be built.");
       return undefined;
     }
