@@ -3,21 +3,19 @@
  * processors; from when a context is due to when another node has claimed it, among 100,000 contexts; and lists and sends among a
  * million stored tasks. Nodes, database and load share this machine's cores: what more nodes bring, more machines would show.
  */
-import { randomUUID } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { openPostgresSignal } from "../packages/runtime/src/store/postgres/signal.ts";
-import { openPostgresStore } from "../packages/runtime/src/store/postgres/store.ts";
+import { timeDispatch } from "../packages/runtime/test/store/postgres/dispatch.ts";
 import { startPostgres } from "../test/postgres/server.ts";
 import type { Postgres } from "../test/postgres/server.ts";
 import { brief, percentile, result, table } from "./figures.ts";
 import { load } from "./load.ts";
 import type { Round } from "./load.ts";
 import type { BenchOptions } from "./main.ts";
-import { launchNylorun } from "./nylorun.ts";
+import { addKey, launchNylorun } from "./nylorun.ts";
 import { Server } from "./server.ts";
 
 const agent = fileURLToPath(new URL("agents/answer.ts", import.meta.url));
@@ -39,7 +37,7 @@ export async function run({ quick }: BenchOptions): Promise<void> {
   for (let count = 1; count <= 3; count++) {
     const node = launchNylorun({ home: join(folder, `node-${count}`), agents: [agent] });
     nodes.push(stack.use(await Server.start({ ...node, env: { ...node.env, NYLORUN_DATABASE_URL: postgres.url } })));
-    key ||= await addClusterKey(postgres);
+    key ||= await addKey(join(folder, "node-1"));
     await sendTo(nodes, { key, connections: 48, milliseconds: milliseconds / 3 });
     const before = await cpuOf(postgres);
     const ours = nodes.map((one) => one.cpuSeconds());
@@ -98,14 +96,6 @@ export async function run({ quick }: BenchOptions): Promise<void> {
   console.log(result("cluster", figures));
 }
 
-/** A key of the subject `bench`, beside the nodes. */
-async function addClusterKey({ url }: Postgres): Promise<string> {
-  const { issueApiKey } = await import("../packages/runtime/src/access/api-keys.ts");
-  await using signal = await openPostgresSignal({ url });
-  await using store = await openPostgresStore({ url, signal });
-  return (await issueApiKey(store.keys, { role: "subject", subject: "bench" })).key;
-}
-
 function sendTo(
   nodes: readonly Server[],
   { key, connections, milliseconds }: { key: string; connections: number; milliseconds: number },
@@ -136,54 +126,6 @@ async function cpuOf({ pid }: Postgres): Promise<number> {
     if (own === pid) ticks += Number(fields[11]) + Number(fields[12]) + Number(fields[13]) + Number(fields[14]);
   }
   return ticks / 100;
-}
-
-/** From when a message is stored on one node to when another one has claimed its context, in milliseconds, ascending. */
-async function timeDispatch(postgres: Postgres, contexts: number, times: number): Promise<Float64Array> {
-  const schema = "dispatch";
-  const { url } = postgres;
-  const query = (text: string) => postgres.query(text);
-  await using speaker = await openPostgresSignal({ url, schema });
-  await using listener = await openPostgresSignal({ url, schema });
-  await using one = await openPostgresStore({ url, schema, signal: speaker });
-  await using other = await openPostgresStore({ url, schema, signal: listener });
-  const accept = (contextId: string) =>
-    one.accept({
-      key: { subject: "bench", agent: "answer", contextId, messageId: randomUUID() },
-      contentHash: "h",
-      message: { messageId: "m", parts: [{ text: "Hello" }] },
-      agentVersion: "1",
-      traceparent: "00",
-      whenBusy: "queue",
-      queueDepth: 10,
-      dedupeMs: 60_000,
-      claim: undefined,
-    });
-  await accept("first");
-  // Those that are there wait for a moment of their own: each is in the index of what is due.
-  await query(`
-    INSERT INTO ${schema}.contexts (context, scope, subject, name, created_at, active, due_at)
-    SELECT 1000000 + n, 1, 1, 'c-' || n, 0, 1000000 + n, 4000000000000 + n FROM generate_series(1, ${contexts}) n`);
-  await query(`
-    INSERT INTO ${schema}.turns (context, turn, scope, state, status, status_at, created_at, agent_version, traceparent, message)
-    SELECT 1000000 + n, 1000000 + n, 1, 'waiting', 2, n, n, '1', '00', '{}' FROM generate_series(1, ${contexts}) n`);
-  await query("ANALYZE");
-  const leaseMs = 15_000;
-  await other.claimDue({ limit: 10, leaseMs });
-  const taken: number[] = [];
-  for (let n = 0; n < times; n++) {
-    const claimed = Promise.withResolvers<number>();
-    const stop = listener.onDue(() => {
-      void other.claimDue({ limit: 10, leaseMs }).then((claims) => {
-        if (claims.length > 0) claimed.resolve(performance.now());
-      });
-    });
-    await accept(`d-${n}`);
-    const stored = performance.now();
-    taken.push((await claimed.promise) - stored);
-    stop();
-  }
-  return Float64Array.from(taken).toSorted();
 }
 
 /** So many tasks that have ended, of the subject `bench`, in a tenth as many contexts. */
