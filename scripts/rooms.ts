@@ -176,10 +176,11 @@ export const ROOMS: readonly Room[] = [
     sql: true,
     development: true,
   },
+  // What happens between two nodes has no export: the store's own tests time it.
   {
     name: "benchmarks",
     at: ["bench"],
-    imports: ["*", "tests"],
+    imports: ["*", "tests", "package tests"],
     environment: true,
     loads: true,
     sql: true,
