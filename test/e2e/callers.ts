@@ -57,6 +57,7 @@ async function serveMany(parts: {
     databaseSchema: `e2e_${randomUUID().replaceAll("-", "")}`,
     databaseConnections: 5,
     publicUrl: proxy.url,
+    fileFolder: join(folder, "files"),
     ...options,
   } as const;
   const nodes: Runtime[] = [];
