@@ -59,6 +59,8 @@ export const TABLES = {
       state: "text",
       status: "whole",
       waits_for: "text",
+      tokens: "real",
+      cost_usd: "real",
       status_at: "whole",
       created_at: "whole",
       length: "whole",

@@ -302,6 +302,8 @@ class PostgresStore implements Store {
       entries.map((entry) => JSON.stringify(entry)),
       view === undefined ? null : JSON.stringify(view),
       view?.waitsFor ?? null,
+      view?.totals?.tokens ?? null,
+      view?.totals?.costUsd ?? null,
       view === undefined ? null : view.held !== undefined || view.lost !== undefined,
       change.state ?? null,
       change.statusChanged ?? false,

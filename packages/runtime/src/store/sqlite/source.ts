@@ -10,7 +10,8 @@ import { openReadOnly, schemaVersion } from "./database.ts";
 
 /** Where a table is not read as it is. A message id that was forgotten and came again has two rows, of which the last one counts. */
 const from: { readonly [Name in TableName]?: string } = {
-  turns: `(SELECT t.*, t.view ->> 'waitsFor' AS waits_for,
+  turns: `(SELECT t.*, t.view ->> 'waitsFor' AS waits_for, t.view ->> '$.totals.tokens' AS tokens,
+    t.view ->> '$.totals.costUsd' AS cost_usd,
     EXISTS (SELECT 1 FROM journal j WHERE j.turn = t.turn) AS journaled FROM turns t)`,
   messages: `(SELECT * FROM messages m
     WHERE NOT EXISTS (SELECT 1 FROM messages n WHERE n.digest = m.digest AND n.message > m.message))`,

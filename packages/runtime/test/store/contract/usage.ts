@@ -79,6 +79,21 @@ export function usageContract(open: Open): void {
       assert.deepEqual(await sums(place, "ada"), once);
     });
 
+    it("is counted whatever else the view says: text that no database likes", async () => {
+      await using place = await Place.open(open);
+      const said = { by: "agent", id: "s", parts: [{ text: "\u0000 \ud800 \uffff" }] } as const;
+      const { turn, epoch } = await place.run({
+        push: { id: "p", url: "https://a.example/", origin: "https://a.example", extensions: [] },
+      });
+      const queued = await place.begin();
+      const view = { said, status: said, totals: { steps: 1, tokens: 1e21, costUsd: 1e-9 } };
+      await place.commit(turn, { epoch, view });
+      await place.commit(turn, { epoch, state: "completed", then: { do: "end" } });
+      assert.deepEqual((await place.turn(turn)).view, view);
+      assert.equal(await place.state(queued), "running");
+      assert.deepEqual(await sums(place, "ada"), [["echo", 0, { turns: 1, tokens: 1e21, costUsd: 1e-9 }]]);
+    });
+
     it("outlives the turns, goes with its subject, and is forgotten by the day", async () => {
       await using place = await Place.open(open);
       const turn = await live(place, { subject: "ada" }, { steps: 1, tokens: 5 });

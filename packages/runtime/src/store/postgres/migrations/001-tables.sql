@@ -58,7 +58,9 @@ CREATE TABLE turns (
   scope bigint NOT NULL,
   state text NOT NULL,
   status smallint NOT NULL, -- the state that callers are shown: its number in A2A's enum
-  waits_for text, -- the view's own
+  waits_for text, -- the view's own, as are these: what JSON may hold, PostgreSQL may not read (\u0000)
+  tokens double precision,
+  cost_usd double precision,
   status_at bigint NOT NULL,
   created_at bigint NOT NULL,
   length integer NOT NULL DEFAULT 0, -- of its journal

@@ -317,7 +317,7 @@ END $$;
 -- shown that: `look`.
 CREATE FUNCTION commit_turn(
   p_context bigint, p_turn bigint, p_length integer, p_revision integer, p_epoch bigint, p_from text[],
-  p_kinds text[], p_bodies text[], p_view text, p_waits_for text, p_troubled boolean, p_state text,
+  p_kinds text[], p_bodies text[], p_view text, p_waits_for text, p_tokens double precision, p_cost_usd double precision, p_troubled boolean, p_state text,
   p_status_changed boolean, p_forgive boolean, p_digest text, p_hash text, p_dedupe_ms bigint,
   p_paths text[], p_versions integer[], p_entries integer[], p_push_id text, p_push_origin text, p_push_target text,
   p_then text, p_due_at bigint, p_grace_ms bigint,
@@ -403,6 +403,8 @@ BEGIN
   IF p_forgive THEN v_deaths := 0; END IF;
   UPDATE turns
   SET state = v_next_state, status = v_next_status, status_at = v_next_at, length = at_length, waits_for = v_waits_for,
+    tokens = CASE WHEN p_view IS NULL THEN tokens ELSE p_tokens END,
+    cost_usd = CASE WHEN p_view IS NULL THEN cost_usd ELSE p_cost_usd END,
     view = coalesce(p_view, view), troubled = coalesce(p_troubled, troubled), journaled = journaled OR v_entries > 0,
     deaths = v_deaths, revision = revision + 1, token = p_token
   WHERE context = p_context AND turn = p_turn;
@@ -415,7 +417,7 @@ BEGIN
     INSERT INTO changes (context, scope, subject, status, bucket, turns, bytes, day, agent, tokens, cost_usd)
     SELECT
       p_context, c.scope, c.subject, v_next_status, bucket_of(v_next_at), 1, v_bytes, floor(v_now / 86400000.0), s.agent,
-      (t.view::json #>> '{totals,tokens}')::double precision, (t.view::json #>> '{totals,costUsd}')::double precision
+      t.tokens, t.cost_usd
     FROM turns t JOIN scopes s ON s.scope = t.scope
     WHERE t.context = p_context AND t.turn = p_turn AND is_over(v_next_state) AND NOT is_over(v_state)
     UNION ALL SELECT p_context, c.scope, c.subject, v_next_status, bucket_of(v_next_at), 1, v_bytes, NULL, NULL, NULL, NULL

@@ -49,20 +49,16 @@ BEGIN
   END LOOP;
 END $$;
 
--- A turn that waited in line has begun.
+-- A turn that waited in line has begun: it has nothing else to show yet.
 CREATE FUNCTION tell_begun(p_context bigint, p_turn bigint, p_now bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_state text;
   v_at bigint;
-  v_view json;
 BEGIN
-  SELECT t.state, t.status_at, (
-    SELECT coalesce(json_object_agg(e.key, e.value), '{}') FROM json_each(t.view::json) e
-    WHERE e.key IN ('status', 'waitsFor', 'plan', 'lost', 'totals')
-  ) INTO v_state, v_at, v_view FROM turns t WHERE t.context = p_context AND t.turn = p_turn;
+  SELECT state, status_at INTO v_state, v_at FROM turns WHERE context = p_context AND turn = p_turn;
   PERFORM tell(
     p_context, p_turn, ARRAY['status'], ARRAY[format('{"kind":"status","state":"%s","statusAt":', v_state)],
-    ARRAY[format(',"view":%s}', v_view)], ARRAY[false], v_at, p_now);
+    ARRAY[',"view":{}}'], ARRAY[false], v_at, p_now);
 END $$;
 
 -- Whether another config finds room; 16: mostPushConfigs.
