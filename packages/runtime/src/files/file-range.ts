@@ -3,8 +3,8 @@ import { open } from "node:fs/promises";
 
 import type { ByteRange } from "./blob.ts";
 
-/** Bytes: large enough that few are needed, and small beside what a process has. */
-const PIECE = 256 * 1024;
+/** Bytes: with two of them under way, neither the disk nor the network waits for the other; small beside what a process has. */
+const PIECE = 512 * 1024;
 
 export interface FileRange {
   /** What the file must have, in bytes. */
@@ -54,6 +54,6 @@ export async function readFileRange(
       },
       cancel: () => handle.close(),
     },
-    { highWaterMark: 1 },
+    { highWaterMark: 2 },
   );
 }
