@@ -260,7 +260,7 @@ export class Operations {
     this.#tallies.tally(scope, statusOf(state), 1);
     this.#tallies.add(subject, { bytes });
     if (args.digest !== null) this.#sql.addMessage.run(args.digest, context, turn, args.contentHash, args.forgetAt);
-    if (args.push !== null) this.#outbox.put({ context, turn, subject }, args.push, now);
+    if (args.push !== null) this.#outbox.begin({ context, turn, subject }, args.push, now);
     return { kind: "accepted", context, turn, state, statusAt, newContext: known === undefined, epoch };
   }
 

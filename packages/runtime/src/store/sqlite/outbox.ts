@@ -86,7 +86,7 @@ const sql = {
   dueConfigs: "SELECT config FROM push_configs WHERE origin = ? AND due_at <= ? ORDER BY due_at, config LIMIT ?",
   touchOrigin: `
     INSERT INTO push_origins (origin, due_at) VALUES (?, ?)
-    ON CONFLICT DO UPDATE SET due_at = min(coalesce(due_at, excluded.due_at), excluded.due_at)`,
+    ON CONFLICT DO UPDATE SET due_at = excluded.due_at WHERE due_at IS NULL OR due_at > excluded.due_at`,
   firstDue: "SELECT due_at AS at FROM push_configs WHERE origin = ? AND due_at IS NOT NULL ORDER BY due_at LIMIT 1",
   setOrigin: "UPDATE push_origins SET due_at = ? WHERE origin = ?",
   dropOrigin: `
@@ -137,6 +137,13 @@ export class Outbox {
     for (const config of this.#sql.configsOf.all(owner.turn) as unknown as ConfigRow[]) {
       for (const change of changes) this.#add(owner, config, change, now);
     }
+  }
+
+  /** Adds a config to a turn that has just begun: it is the first, and there is nothing to tell yet. */
+  begin({ context, turn, subject }: Owner, { id, origin, target }: TargetArgs, now: number): void {
+    this.#sql.addConfig.run(context, turn, subject, id, origin, target, now);
+    this.#sql.countConfigs.run(1, turn);
+    this.#tallies.add(subject, { bytes: Buffer.byteLength(target) });
   }
 
   /** Adds a config, or changes the one with this id. */
