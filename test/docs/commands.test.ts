@@ -22,7 +22,7 @@ for (const { at, language, text } of [readPage("README.md"), ...docsPages()].fla
   for (const line of text.matchAll(/^(?:npx )?nylorun (.*?)(?: +#.*)?$/gm)) {
     const [, call = ""] = line;
     const name =
-      /^(?:serve|call|answer|backup|restore|replay-check|watch|dashboard|report|run|doctor|acp|\w+ [\w-]+)/.exec(
+      /^(?:serve|call|answer|backup|restore|export|import|replay-check|watch|dashboard|report|run|doctor|acp|\w+ [\w-]+)/.exec(
         call,
       )?.[0] ?? call;
     // What stands behind a lone -- is another command's.
