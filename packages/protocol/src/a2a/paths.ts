@@ -4,8 +4,6 @@ const MOST_CHARACTERS = 1024;
 /** Of a segment, in bytes of UTF-8: what file systems take for a name. */
 const MOST_BYTES = 255;
 
-const encoder = new TextEncoder();
-
 /** What is wrong with a path, as the end of a sentence that begins with it; undefined when nothing is. */
 export function pathProblem(path: string): string | undefined {
   if (typeof path !== "string") return `must be a text; it is ${path === null ? "null" : typeof path}`;
@@ -18,7 +16,17 @@ export function pathProblem(path: string): string | undefined {
   for (const segment of path.split("/")) {
     if (segment === "") return "must not have an empty segment";
     if (segment === "." || segment === "..") return `must not have the segment ${segment}`;
-    if (encoder.encode(segment).length > MOST_BYTES) return `must have segments of at most ${MOST_BYTES} bytes`;
+    if (utf8Length(segment) > MOST_BYTES) return `must have segments of at most ${MOST_BYTES} bytes`;
   }
   return undefined;
+}
+
+/** In bytes, counted by hand: TextEncoder is none of the language, and this runs where there is nothing else. */
+function utf8Length(text: string): number {
+  let length = 0;
+  for (const character of text) {
+    const point = character.codePointAt(0)!;
+    length += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x1_0000 ? 3 : 4;
+  }
+  return length;
 }
