@@ -132,10 +132,13 @@ describe("the dashboard", { timeout: 200_000 }, () => {
     await person.page.locator(".chart canvas").waitFor();
   });
 
-  test("does nothing when an approval is denied", async () => {
+  test("does nothing when an approval is denied, with the page loaded and the Runtime started again in between", async () => {
     await using person = await dashboard.open(browser, ada);
     await ask(person, "refunds", "Refund order 1003");
     await person.sees("Refund 120.50 EUR to Edsger?");
+    await person.reload();
+    await person.sees("Refund 120.50 EUR to Edsger?");
+    await person.sitsOutRestart();
     await person.press("Deny");
     await person.page.locator(".outcome", { hasText: "Not refunded." }).waitFor();
     assert.equal(shop.refunds("1003").length, 0);

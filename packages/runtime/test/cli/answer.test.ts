@@ -136,7 +136,9 @@ describe("nylorun answer", () => {
         `^nylorun: That interaction is not open any more\\. The task waits for another approval now: ${interaction}\n$`,
       ),
     );
-    assert.match((await answer(task, "--deny", "--interaction", interaction)).stdout, /\n  \[true,false\]\n$/);
+    const denied = await answer(task, "--deny", "--interaction", interaction);
+    assert.equal(denied.stderr, "");
+    assert.match(denied.stdout, /\n  \[true,false\]\n$/);
   });
 
   it("does not take the answer to another kind of thing", async () => {
