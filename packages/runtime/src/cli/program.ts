@@ -91,10 +91,15 @@ function createProgram(announce: Announce | undefined): Command {
 /** 128 bits in base64url that begin with "-": an id of a task or an effect, and no flag. */
 const DASHED_ID = /^-[\w-]{20}[AQgw]$/;
 
+/** Flags whose value is an id: commander takes it whatever it begins with. */
+const FLAGS_OF_IDS: ReadonlySet<string | undefined> = new Set(["--context", "--interaction", "--message-id", "--task"]);
+
 /** Has ids that look like flags taken as what they are, as they were copied from what we print. */
 function idsLast(args: readonly string[]): readonly string[] {
-  const ids = args.filter((arg) => DASHED_ID.test(arg));
-  return ids.length === 0 || args.includes("--") ? args : [...args.filter((arg) => !ids.includes(arg)), "--", ...ids];
+  const isLoose = (arg: string, at: number) => DASHED_ID.test(arg) && !FLAGS_OF_IDS.has(args[at - 1]);
+  const ids = args.filter(isLoose);
+  if (ids.length === 0 || args.includes("--")) return args;
+  return [...args.filter((arg, at) => !isLoose(arg, at)), "--", ...ids];
 }
 
 /** Says what went wrong, and returns the exit code for it. */

@@ -141,6 +141,20 @@ describe("nylorun answer", () => {
     assert.match(denied.stdout, /\n  \[true,false\]\n$/);
   });
 
+  it("takes ids that begin with a dash for what they are, wherever they stand", async () => {
+    const task = await waiting("approve");
+    const other = "-AAAAAAAAAAAAAAAAAAAAA";
+    for (const args of [
+      ["--deny", "--interaction", other],
+      ["--interaction", other, "--deny"],
+      [`--interaction=${other}`, "--deny"],
+    ]) {
+      refused(await answer(task, ...args), /^nylorun: That interaction is not open any more\./);
+    }
+    refused(await answer(other, "--deny", "--interaction", other), /^nylorun: There is no task -AAAA/);
+    assert.equal(await stateOf(task), "TASK_STATE_AUTH_REQUIRED");
+  });
+
   it("does not take the answer to another kind of thing", async () => {
     const [approval, question, connection] = [await waiting("approve"), await waiting("ask"), await waiting("twice")];
     refused(
