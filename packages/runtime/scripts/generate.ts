@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Setting } from "../src/node/setting.ts";
 import { CONFIG_FILE, flagOf, SETTING_NAMES, SETTINGS, variableOf } from "../src/node/settings.ts";
 import type { SettingName } from "../src/node/settings.ts";
+import { hasLargerUnit, inLargestUnit } from "./reference/amount.ts";
 import { errorsPage } from "./reference/errors.ts";
 import { limitsPage } from "./reference/limits.ts";
 
@@ -47,26 +48,9 @@ function section(name: SettingName): string {
   return `## ${name}\n\n${setting.doc}\n\n| | |\n|---|---|\n${rows.map((row) => `| ${row.join(" | ")} |\n`).join("")}`;
 }
 
-const UNITS = {
-  ms: [
-    ["day", 86_400_000],
-    ["hour", 3_600_000],
-    ["minute", 60_000],
-    ["second", 1000],
-  ],
-  bytes: [
-    ["GiB", 1_073_741_824],
-    ["MiB", 1_048_576],
-    ["KiB", 1024],
-  ],
-} as const;
-
 /** The default in the largest unit in which it is a whole number. */
 function inWords(name: SettingName, { placeholder }: Setting<unknown>): string {
   const value: unknown = SETTINGS[name].default;
   if (typeof value !== "number" || value === 0 || !(placeholder === "ms" || placeholder === "bytes")) return "";
-  const [unit, size] = UNITS[placeholder].find(([, one]) => value % one === 0) ?? [];
-  if (unit === undefined) return "";
-  const count = value / size;
-  return ` (${count} ${unit}${placeholder === "ms" && count > 1 ? "s" : ""})`;
+  return hasLargerUnit(value, placeholder) ? ` (${inLargestUnit(value, placeholder)})` : "";
 }

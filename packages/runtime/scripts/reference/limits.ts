@@ -1,6 +1,7 @@
 /** Makes `docs/reference/limits.md`: what is bounded, how far, and what whoever goes further is told. */
 import { SETTINGS } from "../../src/node/settings.ts";
 import type { SettingName } from "../../src/node/settings.ts";
+import { inLargestUnit } from "./amount.ts";
 import { numberIn } from "./source.ts";
 
 interface Row {
@@ -204,24 +205,6 @@ export function limitsPage(): string {
   return HEAD + tables.join("");
 }
 
-const UNITS = {
-  ms: [
-    ["day", 86_400_000],
-    ["hour", 3_600_000],
-    ["minute", 60_000],
-    ["second", 1000],
-  ],
-  bytes: [
-    ["GiB", 1_073_741_824],
-    ["MiB", 1_048_576],
-    ["KiB", 1024],
-  ],
-} as const;
-
-/** In the largest unit in which it is a whole number. */
 function amount(value: number, unit: Row["unit"]): string {
-  if (unit === undefined || value === 0) return value.toLocaleString("en-US");
-  const [name, size] = UNITS[unit].find(([, one]) => value % one === 0) ?? [unit, 1];
-  const count = value / size;
-  return `${count.toLocaleString("en-US")} ${name}${unit === "ms" && count > 1 ? "s" : ""}`;
+  return unit === undefined || value === 0 ? value.toLocaleString("en-US") : inLargestUnit(value, unit);
 }
