@@ -195,7 +195,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   opened.use(startCollector({ store: core.store, blobs: core.blobs, log, onRemoved: (count) => removed({}, count) }));
   if (options.meter !== undefined) opened.use(await options.meter(metrics));
   if (options.ownsProcess) opened.use(takeOutGarbage());
-  void checkStore(core.store, log);
+  void checkStore(core.store, log, stopping.signal);
 
   const everything = opened.move();
   let stopped: Promise<void> | undefined;
@@ -231,13 +231,13 @@ async function cardKeysOf({ cardKey }: Settings): Promise<CardKeys | undefined> 
 }
 
 /** Whether what is stored is whole, beside all else: an operator wants to know before it is needed. */
-async function checkStore(store: Store, log: Log): Promise<void> {
+async function checkStore(store: Store, log: Log, stopping: AbortSignal): Promise<void> {
   try {
     const problems = await store.check();
     if (problems.length > 0)
       log.error({ problems }, "The database is damaged. Stop, and restore the last backup: nylorun restore FILE.");
   } catch (error) {
-    log.warn({ error }, "It could not be looked whether the database is whole.");
+    if (!stopping.aborted) log.warn({ error }, "It could not be looked whether the database is whole.");
   }
 }
 

@@ -1,17 +1,19 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import { StoreError } from "../../src/store/errors.ts";
 import { createLocalSignal } from "../../src/store/local-signal.ts";
 import { openSqliteStore } from "../../src/store/sqlite/store.ts";
+import { survey } from "../../src/store/sqlite/survey.ts";
 import { storeContract } from "./contract.ts";
 import { Place } from "./place.ts";
 import type { Open } from "./place.ts";
@@ -19,20 +21,29 @@ import type { Kept } from "./writer.ts";
 
 const open: Open = async (options) => {
   const place = new Folder();
-  const { file } = place;
-  let store = await openSqliteStore({ file, ...options });
+  const opened = await openAt(place.file)(options);
   return {
-    store,
-    async reopen() {
-      await store[Symbol.asyncDispose]();
-      return (store = await openSqliteStore({ file, ...options }));
-    },
+    ...opened,
     async [Symbol.asyncDispose]() {
-      await store[Symbol.asyncDispose]();
+      await opened[Symbol.asyncDispose]();
       place[Symbol.dispose]();
     },
   };
 };
+
+function openAt(file: string): Open {
+  return async (options) => {
+    let store = await openSqliteStore({ file, ...options });
+    return {
+      store,
+      async reopen() {
+        await store[Symbol.asyncDispose]();
+        return (store = await openSqliteStore({ file, ...options }));
+      },
+      [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+    };
+  };
+}
 
 class Folder implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "nylorun-store-"));
@@ -86,6 +97,59 @@ describe("a group of writes in SQLite", () => {
     }
   });
 });
+
+describe("a look whether a SQLite database is whole", () => {
+  const all = { do: "check", most: Number.POSITIVE_INFINITY } as const;
+
+  it("tells damage, and takes nothing else for it: neither a lock, nor what cannot be reached", async () => {
+    using folder = new Folder();
+    const { file } = folder;
+    {
+      await using place = await Place.open(openAt(file));
+      for (let n = 0; n < 50; n++) await place.accept({ contextId: `c-${n}`, messageId: `m-${n}` });
+    }
+    assert.deepEqual(await survey(file, all), { problems: [] });
+    {
+      using other = lockAll(file);
+      setTimeout(() => other.close(), 300);
+      assert.deepEqual(await survey(file, all), { problems: [] }, "a short lock is waited for");
+    }
+    {
+      using _other = lockAll(file);
+      await assert.rejects(survey(file, all), { code: "store.failed", message: "database is locked" });
+    }
+    await assert.rejects(survey(join(file, "..", "none.db"), all), { code: "store.failed" });
+    const bytes = readFileSync(file);
+    for (const at of [0, 4096 * 3]) {
+      writeFileSync(file, Buffer.from(bytes).fill(0xff, at, 4096 * 9));
+      const { problems } = await survey(file, all);
+      assert.ok(problems.length > 0, `damage from byte ${at} on`);
+    }
+  });
+
+  it("ends when the store is closed, which leaves nothing but the database", async () => {
+    using folder = new Folder();
+    const { file } = folder;
+    for (const after of [0, 1, 5, 20, 80]) {
+      const store = await openSqliteStore({ file, signal: createLocalSignal() });
+      const looks = Promise.allSettled([store.check()]);
+      await delay(after);
+      await store[Symbol.asyncDispose]();
+      const [look] = await looks;
+      if (look.status === "fulfilled") assert.deepEqual(look.value, []);
+      else assert.equal((look.reason as Error).name, "AbortError");
+      assert.ok(!existsSync(`${file}-wal`), `the log is put away, ${after} ms after it began`);
+      await assert.rejects(store.check(), { name: "AbortError" });
+    }
+  });
+});
+
+/** As the last connection does while it closes. */
+function lockAll(file: string): DatabaseSync {
+  const database = new DatabaseSync(file);
+  database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+  return database;
+}
 
 /** What a process that writes without pause has told to be stored, when it is killed after so many messages. */
 async function writeUntilKilled(script: string, file: string, messages: number): Promise<Kept[]> {

@@ -89,6 +89,8 @@ class SqliteStore implements Store {
   readonly #hasRoom: () => boolean;
   /** Keys that callers have come with, by hash: nobody but this process can revoke one. */
   readonly #knownKeys = new Map<string, KeyRecord>();
+  readonly #closing = new AbortController();
+  #check: Promise<unknown> | undefined;
   #closed: Promise<void> | undefined;
   readonly readsAreCurrent = true;
   readonly now: () => number;
@@ -320,7 +322,9 @@ class SqliteStore implements Store {
   }
 
   async check(): Promise<readonly string[]> {
-    return (await survey(this.#file, { do: "check", most: checkedBytes })).problems;
+    const checked = survey(this.#file, { do: "check", most: checkedBytes }, this.#closing.signal);
+    this.#check = checked.catch(() => {});
+    return (await checked).problems;
   }
 
   async backup(file: string): Promise<void> {
@@ -341,6 +345,8 @@ class SqliteStore implements Store {
 
   async #close(): Promise<void> {
     await this.#thread.drain();
+    this.#closing.abort();
+    await this.#check;
     // The writer is the last to close: only then does SQLite put the file's log away.
     this.#reader.close();
     await this.#thread.close();

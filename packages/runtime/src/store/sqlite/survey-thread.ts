@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
 
+import { isDamage } from "./disk.ts";
 import type { Surveyed, SurveyResult, Task } from "./survey.ts";
 
 /** Tables that grow with what is stored: of a large database the others are looked at. */
@@ -14,7 +15,7 @@ const { file, task } = workerData as { readonly file: string; readonly task: Tas
 let result: SurveyResult;
 try {
   // Not query_only: a copy is written by the connection that reads.
-  using database = new DatabaseSync(file, { readOnly: true });
+  using database = new DatabaseSync(file, { readOnly: true, timeout: 5000 });
   result = task.do === "copy" ? copy(database, task.to) : check(database, task.most);
 } catch (error) {
   result = { failed: (error as Error).message };
@@ -58,6 +59,8 @@ function check(database: DatabaseSync, most: number): Surveyed {
       if (problems.length >= mostProblems) break;
     }
   } catch (error) {
+    // Locked, or out of reach: that says nothing about what is stored.
+    if (!isDamage(error)) throw error;
     // So damaged that it cannot be looked through.
     problems.push((error as Error).message);
   }

@@ -20,13 +20,23 @@ export interface Surveyed {
 
 export type SurveyResult = Surveyed | { readonly failed: string };
 
-/** @throws StoreError `store.failed`: why it could not be done. */
-export async function survey(file: string, task: Task): Promise<Surveyed> {
+/**
+ * @param signal Ends it early: when this rejects, with the signal's reason, the thread and its connection are gone.
+ * @throws StoreError `store.failed`: why it could not be done.
+ */
+export async function survey(file: string, task: Task, signal?: AbortSignal): Promise<Surveyed> {
+  signal?.throwIfAborted();
   const entry = import.meta.url.endsWith(".ts") ? "./survey-thread.ts" : "./survey-thread.js";
   const worker = new Worker(new URL(entry, import.meta.url), { workerData: { file, task }, name: "survey" });
   // A check is not what keeps a process; who waits for a copy keeps it by waiting.
   if (task.do === "check") worker.unref();
-  const [result] = (await once(worker, "message")) as [SurveyResult];
-  if ("failed" in result) throw new StoreError("store.failed", result.failed);
-  return result;
+  try {
+    const [result] = (await once(worker, "message", { signal })) as [SurveyResult];
+    if ("failed" in result) throw new StoreError("store.failed", result.failed);
+    return result;
+  } catch (error) {
+    if (!signal?.aborted) throw error;
+    await worker.terminate();
+    throw signal.reason;
+  }
 }
