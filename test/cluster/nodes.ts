@@ -23,6 +23,7 @@ export class Nodes implements AsyncDisposable {
   readonly proxy: RoundRobin;
   readonly #options: NodesOptions;
   readonly #serving: Serving[] = [];
+  #disposed = false;
 
   static async start(options: NodesOptions): Promise<Nodes> {
     const nodes = new Nodes(options, await startRoundRobin());
@@ -55,6 +56,7 @@ export class Nodes implements AsyncDisposable {
 
   /** Starts a node, or starts it again in its home; the proxy is told. */
   async start(n: number, env: Readonly<Record<string, string>> = {}): Promise<void> {
+    if (this.#disposed) throw new Error("These nodes are ended for good.");
     const serving = new Serving(this.#home(n), this.#options.agents, { ...this.#env, ...env }, patienceMs);
     this.#serving[n] = serving;
     const url = await serving.url;
@@ -78,6 +80,7 @@ export class Nodes implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#disposed = true;
     await Promise.all(this.#serving.map((serving) => serving.kill()));
     await this.proxy[Symbol.asyncDispose]();
   }

@@ -89,6 +89,7 @@ class Server implements Postgres {
   readonly #parts: ServerParts;
   #process: ChildProcess | undefined;
   #said = "";
+  #disposed = false;
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
@@ -100,6 +101,7 @@ class Server implements Postgres {
   }
 
   async start(): Promise<void> {
+    if (this.#disposed) throw new Error("This server is ended for good.");
     const { native, folder, data, port, options } = this.#parts;
     const settings = {
       listen_addresses: "127.0.0.1",
@@ -172,6 +174,7 @@ class Server implements Postgres {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#disposed = true;
     await this.stop("fast");
     rmSync(this.#parts.folder, { recursive: true, force: true });
   }

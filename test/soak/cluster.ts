@@ -32,6 +32,17 @@ const say = (text: string) => process.stdout.write(`${new Date().toISOString().s
 const pick = <Item>(items: readonly Item[]) => items[Math.floor(Math.random() * items.length)]!;
 
 await using stack = new AsyncDisposableStack();
+// Whoever ends it early leaves nothing running either.
+for (const [signal, code] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+] as const) {
+  process.once(signal, () => {
+    say("Interrupted: everything is stopped.");
+    void stack.disposeAsync().finally(() => process.exit(code));
+  });
+}
 const folder = mkdtempSync(join(tmpdir(), "nylorun-soak-"));
 stack.defer(() => rmSync(folder, { recursive: true, force: true }));
 const log = join(folder, "effects.jsonl");
