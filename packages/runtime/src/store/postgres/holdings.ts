@@ -1,23 +1,17 @@
 /** The FileStore on PostgreSQL: see migrations/004-files.sql. */
 import type { Blob, FileStore, Held } from "../files.ts";
 import type { Ask } from "./connections.ts";
+import type { Writer } from "./writer.ts";
 
-export interface FileStoreParts {
-  /** Calls what writes, and what only reads. */
-  readonly ask: Ask;
-  readonly read: Ask;
-  /** The clock that is gone by: see `clock`. */
-  readonly given: () => number | null;
-}
-
-export function createFileStore({ ask, read, given }: FileStoreParts): FileStore {
+/** @param read Calls what only reads. */
+export function createFileStore(writer: Writer, read: Ask): FileStore {
   return {
     async hold({ key, of, anew, bytes, limits }): Promise<Held> {
       const hashes = bytes.map(({ sha256 }) => sha256);
       const sizes = bytes.map(({ size }) => size);
-      const [row] = await ask("SELECT * FROM hold($1, $2, $3, $4, $5::text[], $6::bigint[], $7, $8, $9)", [
+      const [row] = await writer.ask("SELECT * FROM hold($1, $2, $3, $4, $5::text[], $6::bigint[], $7, $8, $9)", [
         ...[key.context, key.turn, of, anew, hashes, sizes],
-        ...[limits.total, limits.subject, given()],
+        ...[limits.total, limits.subject, writer.given],
       ]);
       const kind = row!["kind"] as Held["kind"];
       if (kind !== "held") return { kind };
@@ -41,7 +35,7 @@ export function createFileStore({ ask, read, given }: FileStoreParts): FileStore
     },
 
     async condemn(limit) {
-      const rows = await ask("SELECT * FROM condemn($1, $2)", [limit, given()]);
+      const rows = await writer.ask("SELECT * FROM condemn($1, $2)", [limit, writer.given]);
       return rows.map((row): Blob => ({
         blob: row["at_blob"] as number,
         sha256: row["at_sha256"] as string,
@@ -50,7 +44,7 @@ export function createFileStore({ ask, read, given }: FileStoreParts): FileStore
     },
 
     async gone(blobs) {
-      await ask("SELECT gone($1::bigint[])", [blobs]);
+      await writer.ask("SELECT gone($1::bigint[])", [blobs]);
     },
   };
 }

@@ -1,32 +1,31 @@
 /** The PushStore on PostgreSQL: see migrations/003-push.sql. */
 import type { Change, TurnKey } from "../../turn/record.ts";
 import type { Delivery, DeliveryRecord, PushConfig, PushStore, PushTarget } from "../push.ts";
+import type { Signal } from "../signal.ts";
 import type { Ask, Row } from "./connections.ts";
 import type { Reader } from "./reader.ts";
+import type { Writer } from "./writer.ts";
 
 export interface PushStoreParts {
-  /** Calls what writes, and what only reads. */
-  readonly ask: Ask;
+  readonly writer: Writer;
+  /** Calls what only reads. */
   readonly read: Ask;
   readonly reader: Reader;
+  readonly signal: Signal;
   readonly node: string;
-  /** The clock that is gone by: see `clock`. */
-  readonly given: () => number | null;
-  /** Something has come to be due. */
-  readonly onAnnounced: () => void;
 }
 
-export function createPushStore({ ask, read, reader, node, given, onAnnounced }: PushStoreParts): PushStore {
+export function createPushStore({ writer, read, reader, signal, node }: PushStoreParts): PushStore {
   /** The origin that was served last: the next claim begins after it. */
   let last = "";
   const write = async (call: string, values: readonly unknown[]): Promise<unknown> => {
-    const [row] = await ask(`SELECT answer, announced() AS announced FROM ${call} AS answer`, values);
-    if (row!["announced"] === true) onAnnounced();
+    const [row] = await writer.ask(`SELECT answer, announced() AS announced FROM ${call} AS answer`, values);
+    if (row!["announced"] === true) signal.announced();
     return row!["answer"];
   };
   return {
     async put({ context, turn }, target) {
-      const values = [context, turn, ...targetValues(target), given()];
+      const values = [context, turn, ...targetValues(target), writer.given];
       return (await write("push_put($1, $2, $3, $4, $5, $6)", values)) as "put" | "full" | "unknown";
     },
 
@@ -46,8 +45,8 @@ export function createPushStore({ ask, read, reader, node, given, onAnnounced }:
     },
 
     async claim({ limit, leaseMs, room, rooms }) {
-      const values = [limit, room, JSON.stringify(Object.fromEntries(rooms)), last, node, leaseMs, given()];
-      const rows = await ask("SELECT * FROM push_claim($1, $2, $3, $4, $5, $6, $7)", values);
+      const values = [limit, room, JSON.stringify(Object.fromEntries(rooms)), last, node, leaseMs, writer.given];
+      const rows = await writer.ask("SELECT * FROM push_claim($1, $2, $3, $4, $5, $6, $7)", values);
       if (rows.length === 0) return [];
       last = rows.at(-1)!["origin"] as string;
       const turns = await reader.turns(rows.map(keyOf));
@@ -76,7 +75,7 @@ export function createPushStore({ ask, read, reader, node, given, onAnnounced }:
     async settle({ config, delivery, epoch, revision }, outcome) {
       const error = "error" in outcome ? outcome.error : null;
       const retryAt = outcome.kind === "failed" ? outcome.retryAt : null;
-      const values = [config, delivery, epoch, revision, outcome.kind, error, retryAt, given()];
+      const values = [config, delivery, epoch, revision, outcome.kind, error, retryAt, writer.given];
       return (await write("push_settle($1, $2, $3, $4, $5, $6, $7, $8)", values)) as boolean;
     },
 
@@ -119,7 +118,7 @@ export function createPushStore({ ask, read, reader, node, given, onAnnounced }:
     },
 
     async resend(delivery) {
-      return (await write("push_resend($1, $2)", [delivery, given()])) as boolean;
+      return (await write("push_resend($1, $2)", [delivery, writer.given])) as boolean;
     },
   };
 }
