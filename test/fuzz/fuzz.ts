@@ -5,7 +5,7 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 
 import type { Input, StartTarget } from "./target.ts";
-import { startA2a } from "./targets/a2a.ts";
+import { startA2a, startA2aPostgres } from "./targets/a2a.ts";
 import { startConnection } from "./targets/connection.ts";
 import { startFileLink } from "./targets/file-link.ts";
 import { startGateway } from "./targets/gateway.ts";
@@ -18,6 +18,7 @@ import { startWebhook } from "./targets/webhook.ts";
 
 export const TARGETS: ReadonlyMap<string, StartTarget> = new Map([
   ["a2a", startA2a],
+  ["a2a-postgres", startA2aPostgres],
   ["connection", startConnection],
   ["progress", startProgress],
   ["operator", startOperator],

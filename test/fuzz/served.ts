@@ -13,6 +13,7 @@ import { EXTENSIONS } from "@nylorun/protocol";
 import type { OpenInteraction, Task } from "@nylorun/protocol";
 import { startRuntime } from "@nylorun/runtime";
 import type { Runtime } from "@nylorun/runtime";
+import { Client } from "pg";
 
 import { makeAgent } from "../conformance/agents.ts";
 import { Wire } from "../conformance/wire.ts";
@@ -59,11 +60,17 @@ export const HOSTS = ["hooks.example.com", "*.example.org", "http://plain.exampl
 /** In milliseconds: nothing here takes as long. */
 const PATIENCE = 30_000;
 
+/** Changes with each write to what a Runtime keeps. */
+interface Version {
+  now(): Promise<string>;
+  close(): Promise<void>;
+}
+
 export class Served implements AsyncDisposable {
   readonly runtime: Runtime;
   readonly ada: Wire;
   readonly #names: ReadonlyMap<string, string>;
-  readonly #database: DatabaseSync;
+  readonly #version: Version;
   readonly #resources: AsyncDisposableStack;
   readonly #agent = new HttpAgent({ keepAlive: true, maxSockets: 4 });
 
@@ -71,17 +78,18 @@ export class Served implements AsyncDisposable {
     runtime: Runtime;
     ada: Wire;
     names: ReadonlyMap<string, string>;
-    database: DatabaseSync;
+    version: Version;
     resources: AsyncDisposableStack;
   }) {
     this.runtime = parts.runtime;
     this.ada = parts.ada;
     this.#names = parts.names;
-    this.#database = parts.database;
+    this.#version = parts.version;
     this.#resources = parts.resources;
   }
 
-  static async start(): Promise<Served> {
+  /** @param databaseUrl Where everything is kept. Default: in a file. */
+  static async start(databaseUrl?: string): Promise<Served> {
     await using resources = new AsyncDisposableStack();
     const folder = mkdtempSync(join(tmpdir(), "nylorun-fuzz-"));
     resources.defer(() => rmSync(folder, { recursive: true }));
@@ -109,6 +117,7 @@ export class Served implements AsyncDisposable {
         bodyBytes: 65_536,
         pushSecret: [`whsec_${Buffer.alloc(32, 1).toString("base64")}`],
         pushHosts: [hook, ...HOSTS],
+        databaseUrl,
       }),
     );
     const keyOf = (subject: string) => runtime.addKey({ role: "subject", subject });
@@ -139,9 +148,10 @@ export class Served implements AsyncDisposable {
       ["@hook", hook],
       ["@running", running.id],
     ]);
-    const database = new DatabaseSync(join(home, "nylorun.db"), { readOnly: true });
-    resources.defer(() => database.close());
-    return new Served({ runtime, ada, names, database, resources: resources.move() });
+    const version =
+      databaseUrl === undefined ? fileVersion(join(home, "nylorun.db")) : await sharedVersion(databaseUrl);
+    resources.defer(() => version.close());
+    return new Served({ runtime, ada, names, version, resources: resources.move() });
   }
 
   /** Puts what stands behind the names in their places. */
@@ -150,16 +160,16 @@ export class Served implements AsyncDisposable {
   }
 
   /** Another one, once anything has been written to the store. */
-  version(): number {
-    return Number(Object.values(this.#database.prepare("PRAGMA data_version").get()!)[0]);
+  version(): Promise<string> {
+    return this.#version.now();
   }
 
   /** The version once nothing has been written for a moment: what was accepted before may still be at work. */
-  async quiet(): Promise<number> {
+  async quiet(): Promise<string> {
     const deadline = performance.now() + PATIENCE;
-    for (let last = this.version(); ;) {
+    for (let last = await this.version(); ;) {
       await delay(20);
-      const now = this.version();
+      const now = await this.version();
       if (now === last || performance.now() > deadline) return now;
       last = now;
     }
@@ -215,6 +225,26 @@ export class Served implements AsyncDisposable {
   }
 }
 
+/** Of a file: SQLite tells each reader when others have written. */
+function fileVersion(file: string): Version {
+  const database = new DatabaseSync(file, { readOnly: true });
+  const version = database.prepare("PRAGMA data_version");
+  return { now: async () => String(Object.values(version.get()!)[0]), close: async () => database.close() };
+}
+
+/** Of a database of its own: PostgreSQL gives the next number to whatever writes. */
+async function sharedVersion(connectionString: string): Promise<Version> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  const now = async () => {
+    const { rows } = await client.query<{ next: string }>(
+      "SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS next",
+    );
+    return rows[0]!.next;
+  };
+  return { now, close: () => client.end() };
+}
+
 /** What no answer may hold: where something stands in the code, and what the system said of it. */
 const INSIDE = /\n\s+at |node:internal|\.ts:\d|\/packages\/|SQLITE|ENOENT|EACCES/;
 
@@ -235,14 +265,14 @@ export async function checkRequest(
   input: HttpInput,
   isRefusal: (answer: HttpAnswer) => boolean,
 ): Promise<HttpAnswer> {
-  let before = served.version();
+  let before = await served.version();
   let answer = await served.ask(input);
   checkAnswer(answer);
-  for (let again = 0; again < 3 && isRefusal(answer) && served.version() !== before; again++) {
+  for (let again = 0; again < 3 && isRefusal(answer) && (await served.version()) !== before; again++) {
     before = await served.quiet();
     answer = await served.ask(input);
     await delay(10);
-    if (again === 2 && isRefusal(answer) && served.version() !== before) {
+    if (again === 2 && isRefusal(answer) && (await served.version()) !== before) {
       throw new Error(`is refused and changes something: ${answer.status} ${answer.text.slice(0, 300)}`);
     }
   }

@@ -186,6 +186,8 @@ test("what is wrong is named by its path", () => {
     [withMessage({ messageId: 7 }), "message.messageId"],
     [withMessage({ messageId: "x".repeat(257) }), "message.messageId"],
     [withMessage({ messageId: "\ud800" }), "message.messageId"],
+    [withMessage({ messageId: "a\0" }), "message.messageId"],
+    [withPush({ id: "a\0" }), "configuration.taskPushNotificationConfig.id"],
     [withMessage({ role: undefined }), "message.role"],
     [withMessage({ role: "ROLE_AGENT" }), "message.role"],
     [withMessage({ role: "ROLE_UNSPECIFIED" }), "message.role"],
@@ -322,6 +324,7 @@ test("raw is base64 in either alphabet, and comes out standard and padded", () =
 test("push config methods name their task", () => {
   assert.deepEqual(fieldsOf("CreateTaskPushNotificationConfig", { url: "https://example.com/" }), ["taskId"]);
   assert.deepEqual(fieldsOf("GetTaskPushNotificationConfig", {}), ["taskId", "id"]);
+  assert.deepEqual(fieldsOf("DeleteTaskPushNotificationConfig", { taskId: "t", id: "\0" }), ["id"]);
   assert.deepEqual(parseParams("DeleteTaskPushNotificationConfig", { task_id: "t", id: "p" }), {
     taskId: "t",
     id: "p",

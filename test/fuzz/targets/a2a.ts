@@ -3,6 +3,7 @@ import { EXTENSIONS } from "@nylorun/protocol";
 import * as fc from "fast-check";
 
 import { faultsOf } from "../../conformance/shape.ts";
+import { startPostgres } from "../../postgres/server.ts";
 import { latin1, near, nearBytes } from "../edit.ts";
 import { fitting } from "../schema.ts";
 import { checkRequest, Served } from "../served.ts";
@@ -49,7 +50,7 @@ const hook = fc.record(
       fc.constantFrom("@hook/x", "@hook/x", "@hook/x?token=1", "http://127.0.0.1:1/", "https://[::ffff:10.0.0.1]/"),
       fc.webUrl(),
     ),
-    id: fc.string(),
+    id: fc.oneof(fc.string(), fc.constantFrom("a\0", "\uDC00", "a".repeat(257))),
     token: fc.string(),
     authentication: fc.constant({ scheme: "Bearer", credentials: "x" }),
   },
@@ -164,20 +165,45 @@ const LIST = '{"jsonrpc":"2.0","id":1,"method":"ListTasks"}';
 
 export const startA2a: StartTarget = async (corpus) => {
   const served = await Served.start();
-  const kept = [LIST, ...corpus.map((input) => (input as HttpInput).body)];
-  const near_ = inputs.chain((input) => nearBytes(fc.constantFrom(...kept)).map((body) => ({ ...input, body })));
   return {
-    inputs: fc.oneof({ weight: 8, arbitrary: inputs }, { weight: 1, arbitrary: near_ }),
-    async check(input: Input) {
-      const given = input as HttpInput;
-      if (!Served.canSend(given)) return;
-      const answer = await checkRequest(served, given, isRefusal);
-      if (answer.status !== 200) return;
-      const body = JSON.parse(answer.text) as { readonly error?: { readonly code: number } };
-      const faults = faultsOf("response", body);
-      if (faults.length > 0) throw new Error(`${faults.join("; ")}: ${answer.text.slice(0, 300)}`);
-      if (body.error?.code === -32603) throw new Error(`an internal error: ${answer.text}`);
-    },
+    inputs: nearAnyOf(corpus),
+    check: async (input) => void (await check(served, input as HttpInput)),
     [Symbol.asyncDispose]: () => served[Symbol.asyncDispose](),
   };
 };
+
+/** The same requests to two Runtimes, of which one keeps everything in PostgreSQL: they are answered alike, whatever a database can hold. */
+export const startA2aPostgres: StartTarget = async (corpus) => {
+  await using resources = new AsyncDisposableStack();
+  const postgres = resources.use(await startPostgres());
+  const shared = resources.use(await Served.start(postgres.url));
+  const local = resources.use(await Served.start());
+  const all = resources.move();
+  return {
+    inputs: nearAnyOf(corpus),
+    async check(input) {
+      const [one, other] = [await check(shared, input as HttpInput), await check(local, input as HttpInput)];
+      if (one !== other)
+        throw new Error(`is answered ${one} where PostgreSQL keeps it, and ${other} where a file does`);
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+};
+
+function nearAnyOf(corpus: readonly Input[]): fc.Arbitrary<Input> {
+  const kept = [LIST, ...corpus.map((input) => (input as HttpInput).body)];
+  const near_ = inputs.chain((input) => nearBytes(fc.constantFrom(...kept)).map((body) => ({ ...input, body })));
+  return fc.oneof({ weight: 8, arbitrary: inputs }, { weight: 1, arbitrary: near_ });
+}
+
+/** How it is answered: a status of HTTP, and the code of an error. */
+async function check(served: Served, given: HttpInput): Promise<string> {
+  if (!Served.canSend(given)) return "not at all";
+  const answer = await checkRequest(served, given, isRefusal);
+  if (answer.status !== 200) return String(answer.status);
+  const body = JSON.parse(answer.text) as { readonly error?: { readonly code: number } };
+  const faults = faultsOf("response", body);
+  if (faults.length > 0) throw new Error(`${faults.join("; ")}: ${answer.text.slice(0, 300)}`);
+  if (body.error?.code === -32603) throw new Error(`an internal error: ${answer.text}`);
+  return body.error === undefined ? "200" : `200 (${body.error.code})`;
+}

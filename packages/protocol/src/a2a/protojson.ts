@@ -113,15 +113,16 @@ export function string(check?: Check): Reader<string> {
   return (value, violations) => (value === "" ? undefined : read(value, violations));
 }
 
-/** A string that is kept as a key: 1 to `max` UTF-16 units. A lone surrogate would be stored as another string than was sent. */
+/**
+ * A string that is kept as a key: 1 to `max` UTF-16 units. A lone surrogate would be stored as another string than was sent, and a NUL
+ * not in every database.
+ */
 export function id(max: number): Reader<string> {
-  return string((value) =>
-    value.length > max
-      ? `must have at most ${max} characters; it has ${value.length}`
-      : value.isWellFormed()
-        ? undefined
-        : "must be well-formed Unicode; it holds half of a surrogate pair",
-  );
+  return string((value) => {
+    if (value.length > max) return `must have at most ${max} characters; it has ${value.length}`;
+    if (!value.isWellFormed()) return "must be well-formed Unicode; it holds half of a surrogate pair";
+    return value.includes("\0") ? "must not hold a NUL" : undefined;
+  });
 }
 
 /** An int32 as a number or, as ProtoJSON allows, its decimal digits in a string. */

@@ -148,7 +148,7 @@ const sendMessage = object<SendMessageRequest>({
 const configOfTask = object<GetTaskPushNotificationConfigRequest>({
   tenant,
   taskId: { required: taskId },
-  id: { required: string() },
+  id: { required: id(MAX_ID) },
 });
 
 const READERS: { readonly [Method in A2aMethod]: Reader<A2aRequests[Method]> } = {

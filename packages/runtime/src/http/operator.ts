@@ -2,6 +2,8 @@
  * The operator's routes: {@link Operations} as HTTP. A request is checked in one order, as everywhere: credentials (401), that they
  * are an operator's (403), of a body its type (415), size (413), that it is JSON, and its fields (400); then it is done.
  */
+import { isAbsolute } from "node:path";
+
 import { Hono } from "hono";
 import type { Context, Handler } from "hono";
 
@@ -110,7 +112,7 @@ export function createHomeRoutes(options: OperatorOptions): Hono {
     )
     .post(
       "/backup",
-      withBody((_, body) => done(operations.backup(textOf(body, "file")))),
+      withBody((_, body) => done(operations.backup(fileOf(body)))),
     );
 }
 
@@ -205,8 +207,18 @@ function erasureOf(body: unknown): Erasure {
   }
 }
 
+/** What something is called by. */
 function textOf(body: unknown, field: string): string {
-  return words(field, fieldsOf(body)[field]);
+  const text = words(field, fieldsOf(body)[field]);
+  if (!text.includes("\0")) return text;
+  throw new OperationError("request.invalid", `${field} must not hold a NUL.`);
+}
+
+/** From the root: the folder that this process is in is not the one who asks is in. */
+function fileOf(body: unknown): string {
+  const file = textOf(body, "file");
+  if (isAbsolute(file)) return file;
+  throw new OperationError("request.invalid", "file must be an absolute path.");
 }
 
 function holderOf(body: unknown): KeyHolder {

@@ -182,7 +182,8 @@ export function createTurn(run: Run): Turn {
         throw invalid("turn.connect needs verify: a function that says whether it is connected.");
       checkTime("pollMs", pollMs, 1000);
       const detail = { provider, ...(url !== undefined && { url }), ...connection.detail };
-      return connect({ ...connection, detail }, { look: ({ signal }) => connection.verify({ signal }) });
+      const asked = { ...connection, detail, ...(pollMs !== undefined && { pollMs: wholeTime(pollMs) }) };
+      return connect(asked, { look: ({ signal }) => connection.verify({ signal }) });
     },
 
     call(agent, message, options = {}): Promise<AgentAnswer> {
@@ -197,7 +198,7 @@ export function createTurn(run: Run): Turn {
     sleep(duration, options = {}): Promise<void> {
       outside("sleep()");
       const at = ports.store.now();
-      const until = duration instanceof Date ? duration.getTime() : at + duration;
+      const until = duration instanceof Date ? duration.getTime() : at + wholeTime(duration);
       if (!Number.isFinite(until) || (typeof duration === "number" && duration < 0)) {
         throw invalid("turn.sleep takes milliseconds from 0, or a Date.");
       }
@@ -250,7 +251,7 @@ export function createTurn(run: Run): Turn {
       at,
       prompt,
       ...(detail && { detail: JSON.parse(JSON.stringify(detail)) as Record<string, unknown> }),
-      ...(expiresInMs !== undefined && { expiresAt: at + expiresInMs }),
+      ...(expiresInMs !== undefined && { expiresAt: at + wholeTime(expiresInMs) }),
       ...extra,
       ...keyOf(given),
     };
@@ -329,6 +330,14 @@ function checkName(call: string, name: string): void {
 function checkTime(field: string, value: number | undefined, least: number): void {
   if (value === undefined || (Number.isFinite(value) && value >= least)) return;
   throw invalid(`${field} must be milliseconds, ${least} or more; it is ${String(value)}.`);
+}
+
+/** What is as good as for ever, in milliseconds: three thousand years. A moment after it is still one that a date, and every store, can hold. */
+const longestMs = 1e14;
+
+/** Stores keep whole milliseconds. */
+function wholeTime(ms: number): number {
+  return Math.min(Math.ceil(ms), longestMs);
 }
 
 function keyOf({ key }: { readonly key?: string }): { readonly key?: string } {

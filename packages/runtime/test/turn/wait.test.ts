@@ -7,6 +7,7 @@ import { WaitExpired } from "@nylorun/agents";
 import type { Turn } from "@nylorun/agents";
 
 import type { TurnRecord } from "../../src/turn/record.ts";
+import { dueAt } from "../../src/turn/view.ts";
 import type { Asked } from "./faulty-store.ts";
 import { agent, messageOf, nameOf, output, settle, Stage } from "./stage.ts";
 
@@ -353,6 +354,25 @@ describe("time", () => {
     stage.pass(day);
     const { slept } = output(await node.ended(turn)) as { slept: number };
     assert.ok(slept >= day && slept < day + 5000, String(slept));
+  });
+
+  test("a time that no date reaches is as good as for ever, and every time is whole: any store can keep when it is over", async () => {
+    await using stage = new Stage();
+    const node = await stage.start(
+      agent(async (turn) => {
+        if (turn.text === "sleep") await turn.sleep(1e300);
+        if (turn.text === "half") await turn.sleep(day + 0.5);
+        if (turn.text === "ask") await turn.ask({ prompt: "What?", expiresInMs: Number.MAX_VALUE });
+        await turn.connect({ prompt: "Connect.", provider: "x", verify: () => false, pollMs: 1e300 });
+        return "";
+      }),
+    );
+    for (const text of ["sleep", "half", "ask", "connect"]) {
+      const turn = await node.send(text);
+      const { view } = await node.until(turn, ({ view: { waits } }) => waits?.length === 1);
+      const due = dueAt(view.waits, Date.now());
+      assert.ok(Number.isSafeInteger(due) && new Date(due!).getTime() === due, `${text}: ${due}`);
+    }
   });
 
   test("a sleep that lost a race is over with the turn", async () => {
