@@ -46,6 +46,7 @@ export class JournalWriter {
   #writing = false;
   #reading = false;
   #readAgain = false;
+  #unlisten: (() => void) | undefined;
 
   constructor(run: Run, record: TurnRecord) {
     this.#run = run;
@@ -119,8 +120,18 @@ export class JournalWriter {
     );
   }
 
+  /** Reads what others append from now on, as soon as it is told of it. */
+  listen(): void {
+    this.#unlisten = this.#run.ports.signal.onTurn(this.#record, () => void this.#changed());
+  }
+
+  /** Is told no more: its next write meets what others append. */
+  ignore(): void {
+    this.#unlisten?.();
+  }
+
   /** Somebody has changed the turn, perhaps. */
-  async changed(): Promise<void> {
+  async #changed(): Promise<void> {
     if (this.#run.over) return;
     // What is being written or read now may overtake what a read would find: it is read afterwards.
     if (this.#writing || this.#reading) {
@@ -255,7 +266,7 @@ export class JournalWriter {
   #readOnce(): void {
     if (!this.#readAgain) return;
     this.#readAgain = false;
-    void this.changed();
+    void this.#changed();
   }
 
   async #read(): Promise<{ readonly record: TurnRecord | undefined; readonly tail: readonly Entry[] }> {

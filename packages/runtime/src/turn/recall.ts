@@ -7,6 +7,7 @@ import type { TaskRecalled } from "./journal.ts";
 import { messageOf } from "./json.ts";
 import type { EnginePorts } from "./ports.ts";
 import type { TurnKey, TurnRecord } from "./record.ts";
+import type { Run } from "./run.ts";
 import { isEnded } from "./view.ts";
 
 /** How long the other agent may take over it, in milliseconds. */
@@ -16,6 +17,12 @@ export interface CalledTask {
   readonly callee: Callee;
   /** Its id there. */
   readonly task: string;
+}
+
+/** Of all that a run has called for. */
+export function recallAll({ ports, record: turn, delegations }: Run): void {
+  for (const { open } of delegations) if (open !== undefined) void recall(ports, turn, open);
+  delegations.clear();
 }
 
 /** Never rejects. */

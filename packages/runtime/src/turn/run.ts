@@ -1,8 +1,7 @@
 /**
  * One run of an agent's function against its turn's journal, from a claim until the turn ends, is parked, or is lost to this node.
  *
- * Owns the order of things: what comes back is handed over one at a time (E2), the function is dropped when it only waits (E11,
- * E12), and how it all ends.
+ * Owns what comes next, each time that something has happened ({@link Run.pump}), and what the run is:
  *
  * | a run is  | when                                                                      | leads to                |
  * |-----------|---------------------------------------------------------------------------|-------------------------|
@@ -12,33 +11,35 @@
  * | lost      | another node may have the turn: nothing counts any more but late outcomes | over                    |
  * | over      | {@link RunEnd} says how; nothing of it is left in memory (I12)            |                         |
  *
- * Leaves to others: what the function calls (calls.ts, and what the author's `Turn` looks like, face.ts), what runs inside an effect
- * (effect.ts), what is written (journal-writer.ts, snapshots.ts), what ends waits (waits.ts), the right to all of that (lease.ts), and when to run
- * (runner.ts).
+ * Leaves to others: how its function goes on (steps.ts), what the function calls (calls.ts, and what the author's `Turn` looks like,
+ * face.ts), what runs inside an effect (effect.ts), what is written (journal-writer.ts, snapshots.ts), what ends waits (waits.ts), what becomes
+ * of the turn (conclusion.ts), how long all of that may take (patience.ts) and the right to it (lease.ts), and when to run (runner.ts).
  */
 import { Cancelled } from "@nylorun/agents";
 import type { Agent, EarlierTurn } from "@nylorun/agents";
 
 import { Budget } from "./budget.ts";
 import { Calls } from "./calls.ts";
+import { Conclusion } from "./conclusion.ts";
+import type { Holding } from "./conclusion.ts";
 import type { Delegation } from "./delegation.ts";
 import { EffectRunner } from "./effect.ts";
-import { endingOf, OutOfTime } from "./ending.ts";
-import type { Result } from "./ending.ts";
+import type { OutOfTime, Result } from "./ending.ts";
 import { createTurn } from "./face.ts";
 import { Inputs } from "./inputs.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { standing, unfinished } from "./journal.ts";
-import type { Completion, Entry } from "./journal.ts";
+import type { Entry } from "./journal.ts";
 import { Lease } from "./lease.ts";
 import { Outputs } from "./outputs.ts";
+import { Patience } from "./patience.ts";
 import type { EnginePorts, Running, Span } from "./ports.ts";
-import { recall } from "./recall.ts";
-import type { Claim, TurnRecord, TurnView } from "./record.ts";
+import { recallAll } from "./recall.ts";
+import type { Claim, TurnRecord } from "./record.ts";
 import { Replay } from "./replay.ts";
 import { Snapshots } from "./snapshots.ts";
+import { Steps } from "./steps.ts";
 import { beginRun, endRun } from "./trace.ts";
-import { dueAt, ended, held } from "./view.ts";
 import { Waits } from "./waits.ts";
 
 /** How a run is over, for the node that ran it. */
@@ -60,9 +61,6 @@ export interface RunOptions {
   readonly goesOn: () => boolean;
 }
 
-/** What a turn may run for between two waits without its being counted: over all its entries a quarter of an hour. */
-const momentMs = 100;
-
 export class Run implements Running {
   readonly effect = false;
   readonly agent: Agent;
@@ -82,34 +80,24 @@ export class Run implements Running {
   readonly effects = new EffectRunner(this);
   readonly inputs: Inputs;
   readonly outputs = new Outputs(this);
+  readonly patience = new Patience(this);
   /** Calls of other agents whose tasks go on. */
   readonly delegations = new Set<Delegation>();
-  readonly #goesOn: () => boolean;
+  readonly #steps: Steps;
+  readonly #conclusion: Conclusion;
   readonly #abort = new AbortController();
   readonly #timeUp = new AbortController();
   readonly #end = Promise.withResolvers<RunEnd>();
-  /** A step is open, or about to be: nothing else may be delivered. */
-  #stepping = false;
-  #inStep = false;
   #invoked = false;
   #result: Result | undefined;
-  #holding: { readonly code: string; readonly message: string } | undefined;
+  #holding: Holding | undefined;
   #cancelled = false;
   #dropped = false;
   #lost = false;
-  /** The end of the turn is being written, and with it perhaps the claim of the next one. */
-  #ending = false;
   #over = false;
   #parked = false;
-  #now: number;
-  #startedAt = 0;
-  #stopGraceTimer: (() => void) | undefined;
-  #stopStallTimer: (() => void) | undefined;
-  #stopTimeout: (() => void) | undefined;
-  #unlisten: (() => void) | undefined;
 
   constructor({ claim, agent, leaseUntil, ports, goesOn }: RunOptions) {
-    this.#goesOn = goesOn;
     this.agent = agent;
     this.ports = ports;
     this.lease = new Lease(this, { epoch: claim.epoch, until: leaseUntil });
@@ -117,7 +105,8 @@ export class Run implements Running {
     this.inputs = new Inputs(this);
     this.isNew = claim.first && claim.journal.length === 0;
     this.span = beginRun(ports, agent, claim);
-    this.#now = claim.turn.createdAt;
+    this.#steps = new Steps(this, claim.turn.createdAt);
+    this.#conclusion = new Conclusion(this, goesOn);
     this.load(claim.journal);
   }
 
@@ -136,7 +125,7 @@ export class Run implements Running {
 
   /** In the microtasks of the run's start or of a delivery (E3). */
   get inStep(): boolean {
-    return this.#inStep;
+    return this.#steps.inStep;
   }
 
   /** The function has returned, or thrown. */
@@ -167,7 +156,7 @@ export class Run implements Running {
   }
 
   /** Why the turn is to be held, once that is so. */
-  get holding(): { readonly code: string; readonly message: string } | undefined {
+  get holding(): Holding | undefined {
     return this.#holding;
   }
 
@@ -178,7 +167,7 @@ export class Run implements Running {
 
   /** Milliseconds: when the last result that the function was handed came about; before the first, when the turn was made. */
   now(): number {
-    return this.#now;
+    return this.#steps.now;
   }
 
   /** Entries that were there before this run, or that others wrote. */
@@ -190,108 +179,19 @@ export class Run implements Running {
   /** Runs the function until there is no more to do. Never rejects. */
   start(): Promise<RunEnd> {
     const { ports, agent } = this;
-    this.#unlisten = ports.signal.onTurn(this.record, () => void this.writer.changed());
-    this.#startedAt = ports.timers.now();
-    const left = ports.limits.turnTimeoutMs - (this.record.view.ranMs ?? 0);
-    this.#stopTimeout = this.#after(Math.max(0, left), () => this.#outOfTime());
+    this.writer.listen();
+    this.patience.start();
     this.#resume();
-    this.#step(() => {
+    this.#steps.take(() => {
       this.#invoked = true;
       const done = ports.asyncContext.run(this, () => this.span.within(() => invoke(agent, this)));
       void done.then(
-        (returned) => this.#finish({ returned }),
-        (threw: unknown) => this.#finish({ threw }),
+        (returned) => this.#ended({ returned }),
+        (threw: unknown) => this.#ended({ threw }),
       );
     });
     return this.#end.promise;
   }
-
-  /** Gives the turn up, as it is, for the next process to resume. */
-  async stop(): Promise<void> {
-    if (this.#over) return;
-    this.#drop();
-    await this.writer.letGo();
-    this.#finished({ kind: "lost" });
-  }
-
-  /** E17: a promise of the agent's was rejected, and nobody looked. */
-  rejected(error: unknown): void {
-    if (!this.#dropped) this.#finish({ threw: error });
-  }
-
-  /** Something that this run waited for has happened: an effect came back, a write is on disk. */
-  pump(): void {
-    if (this.#over) return;
-    if (this.#cancelled || this.#lost) return this.#drained();
-    if (this.#stepping || this.writer.writing) return;
-    if (this.writer.isReady) return this.writer.flush();
-    if (this.#holding !== undefined) return void this.#hold();
-    if (this.#dropped) return this.#drained();
-    if (this.#result !== undefined) return this.#settle();
-    const next = this.replay.next();
-    if (next.kind !== "stalled") this.#clearStall();
-    switch (next.kind) {
-      case "deliver":
-        if (!this.inputs.isLoaded(next.completion.of, this.replay.entries)) return;
-        return this.#step(() => this.#deliver(next.at, next.completion));
-      case "diverged":
-        return this.diverge(next.why);
-      case "stalled":
-        return this.#stall(next.why);
-      case "nothing":
-        this.snapshots.caughtUp();
-        void this.#park();
-    }
-  }
-
-  // What happens in a step.
-
-  /** Runs code of the function's, and what follows from that in microtasks (E3). */
-  #step(code: () => void): void {
-    this.#stepping = true;
-    // Adjacent, so that no callback of anything else slips in between.
-    setImmediate(() => {
-      if (this.#dropped || this.#cancelled) return;
-      this.#inStep = true;
-      code();
-    });
-    setImmediate(() => {
-      this.#inStep = this.#stepping = false;
-      this.replay.closeStep();
-      this.pump();
-    });
-  }
-
-  #deliver(at: number, completion: Completion): void {
-    this.replay.deliver(at);
-    this.#now = completion.at;
-    this.waits.ignoreSignal(completion.of);
-    const settler = this.calls.take(completion);
-    if (settler !== undefined) this.effects.handOver(completion, settler);
-  }
-
-  #finish(result: Result): void {
-    if (this.#dropped) {
-      const late = "threw" in result ? "threw" : "returned";
-      if (this.#parked) this.reportLate(`its function ${late} after awaiting something that is not turn's`);
-      return;
-    }
-    if (this.#result !== undefined) return;
-    this.#result = result;
-    if (this.#cancelled) return this.#drained();
-    // The short way: nothing was asked for, so there is nothing to wait for.
-    if (this.replay.entries.length === 0 && this.writer.idle) return this.#settle();
-    this.pump();
-  }
-
-  /** E11: what a dropped run does is ignored, but not passed over in silence. */
-  reportLate(what: string): void {
-    const { taskIds, log } = this.ports;
-    const fields = { agent: this.agent.id, task: taskIds.encode(this.record), code: "turn.unjournaled" };
-    log.error(fields, `While a wait is open, run may await only what turn gives it: ${what}. It was ignored.`);
-  }
-
-  // How a run resumes, and how it comes to an end.
 
   /** What the process that ran it before left open. */
   #resume(): void {
@@ -305,80 +205,74 @@ export class Run implements Running {
     this.waits.wake();
   }
 
-  /** E10: the function has ended; the turn ends when every effect that was begun has an outcome. */
-  #settle(): void {
-    if (this.#over || this.#ending || this.writer.writing) return;
-    const unmet = this.replay.unmet();
-    if (unmet !== undefined && !this.timeUp.aborted)
-      return unmet.keyed ? this.#stall(unmet.why) : this.diverge(unmet.why);
-    if (!this.writer.idle || this.effects.running > 0) return;
-    if (this.record.view.lost !== undefined) return void this.#park();
-    void this.#endTurn(this.#result!);
-  }
-
-  async #endTurn(end: Result): Promise<void> {
-    this.#ending = true;
-    const found = await endingOf(end, this).catch((error: unknown) => {
-      if (this.isOurs && !this.#dropped) throw error;
-    });
-    if (found === undefined) {
-      // It is not this run's to end any more.
-      this.#ending = false;
-      return this.pump();
+  /** Something that this run waited for has happened: an effect came back, a write is on disk. */
+  pump(): void {
+    if (this.#over) return;
+    if (this.#cancelled || this.#lost) return this.#drained();
+    if (this.#steps.open || this.writer.writing) return;
+    if (this.writer.isReady) return this.writer.flush();
+    if (this.#holding !== undefined) return void this.#conclusion.hold(this.#holding);
+    if (this.#dropped) return this.#drained();
+    if (this.#result !== undefined) return this.#conclusion.settle(this.#result);
+    const next = this.replay.next();
+    if (next.kind !== "stalled") this.patience.clearStall();
+    switch (next.kind) {
+      case "deliver":
+        if (!this.inputs.isLoaded(next.completion.of, this.replay.entries)) return;
+        return this.#steps.deliver(next.at, next.completion);
+      case "diverged":
+        return this.diverge(next.why);
+      case "stalled":
+        return this.patience.stall(next.why);
+      case "nothing":
+        this.snapshots.caughtUp();
+        void this.#conclusion.park();
     }
-    const { outputs, ...ending } = found;
-    this.#unlisten?.();
-    const now = this.ports.store.now();
-    const { waits = [] } = this.record.view;
-    const withdrawn = waits.map(({ of }): Entry => ({ kind: "end", of, at: now, how: "withdrawn" }));
-    const { leaseMs } = this.ports.limits;
-    const leaseUntil = this.ports.timers.now() + leaseMs;
-    const result = await this.writer.commit(withdrawn, {
-      then: { do: "end", ...(this.#goesOn() && { claim: { leaseMs } }) },
-      view: (view) => ended(view, ending),
-      state: ending.state,
-      ...(outputs && { outputs }),
-    });
-    this.#ending = false;
-    if (result?.kind === "committed") {
-      this.#recall();
-      return this.#finished({ kind: "ended", next: result.next, leaseUntil });
+  }
+
+  /** E17: a promise of the agent's was rejected, and nobody looked. */
+  rejected(error: unknown): void {
+    if (!this.#dropped) this.#ended({ threw: error });
+  }
+
+  /** The function has returned, or thrown. */
+  #ended(result: Result): void {
+    if (this.#dropped) {
+      const late = "threw" in result ? "threw" : "returned";
+      if (this.#parked) this.reportLate(`its function ${late} after awaiting something that is not turn's`);
+      return;
     }
-    if (!this.#over) this.pump();
+    if (this.#result !== undefined) return;
+    this.#result = result;
+    if (this.#cancelled) return this.#drained();
+    // The short way: nothing was asked for, so there is nothing to wait for.
+    if (this.replay.entries.length === 0 && this.writer.idle) return this.#conclusion.settle(result);
+    this.pump();
   }
 
-  /** Nobody waits any more for what other agents still do for this turn. */
-  #recall(): void {
-    for (const { open } of this.delegations) if (open !== undefined) void recall(this.ports, this.record, open);
-    this.delegations.clear();
+  /** E11: what a dropped run does is ignored, but not passed over in silence. */
+  reportLate(what: string): void {
+    const { taskIds, log } = this.ports;
+    const fields = { agent: this.agent.id, task: taskIds.encode(this.record), code: "turn.unjournaled" };
+    log.error(fields, `While a wait is open, run may await only what turn gives it: ${what}. It was ignored.`);
   }
 
-  /** E11: the function only waits. It is dropped, and run again when something of it is over. */
-  async #park(): Promise<void> {
-    if (this.#over || this.#dropped || !this.writer.idle) return;
-    const { waits, lost } = this.record.view;
-    if (waits === undefined && lost === undefined) return;
-    if (this.#result === undefined) this.effects.verify(waits ?? []);
-    if (this.effects.running > 0) return;
-    const now = this.ports.store.now();
-    this.waits.endDue(now);
-    if (!this.writer.idle) return;
-    const result = await this.writer.commit([], {
-      then: { do: "park", dueAt: dueAt(waits, now) },
-      view: (view) => this.#timed(view),
-    });
-    if (result?.kind === "committed") {
-      this.#drop();
-      this.#parked = true;
-      return this.#finished({ kind: "parked" });
-    }
-    if (!this.#over) this.pump();
+  // How it comes to an end.
+
+  /** It is given back, and waits: what its function may still do is not heard any more (E12). */
+  parked(): void {
+    this.#drop();
+    this.#parked = true;
+    this.finish({ kind: "parked" });
   }
 
-  /** Waiting is not counted; nor is a moment before it, which would be one more write of the whole view. */
-  #timed(view: TurnView): TurnView {
-    const ran = this.ports.timers.now() - this.#startedAt;
-    return ran < momentMs ? view : { ...view, ranMs: (view.ranMs ?? 0) + Math.round(ran) };
+  /** E17: the turn has run for as long as it may. */
+  outOfTime(error: OutOfTime): void {
+    if (this.#over) return;
+    // Whatever the turn waits for, an end that it has come to or a divergence: its effects are waited for no longer.
+    this.#abort.abort(error);
+    this.#timeUp.abort(error);
+    if (!this.#dropped) this.#ended({ threw: error });
   }
 
   /** E5: the code is not the code that wrote the journal. */
@@ -387,31 +281,7 @@ export class Run implements Running {
     this.#drop();
     this.writer.dropStarts();
     this.#holding = { code: "journal.diverged", message };
-    if (!this.#stepping) this.pump();
-  }
-
-  /** The function may be about to make a recorded call; not for ever. */
-  #stall(why: string): void {
-    this.#stopStallTimer ??= this.#after(this.ports.limits.replayStallMs, () => this.diverge(why));
-  }
-
-  #clearStall(): void {
-    this.#stopStallTimer?.();
-    this.#stopStallTimer = undefined;
-  }
-
-  async #hold(): Promise<void> {
-    if (this.effects.running > 0) return;
-    const why = this.#holding!;
-    const { taskIds, log } = this.ports;
-    log.warn({ agent: this.agent.id, task: taskIds.encode(this.record), ...why }, "A turn is held.");
-    const result = await this.writer.commit([], {
-      then: { do: "park", dueAt: undefined },
-      view: (view) => held(view, why),
-      state: "held",
-    });
-    if (result?.kind === "committed") return this.#finished({ kind: "parked" });
-    if (!this.#over) this.pump();
+    if (!this.#steps.open) this.pump();
   }
 
   /** E16: somebody else has ended the turn. */
@@ -421,7 +291,7 @@ export class Run implements Running {
     const cancelled = new Cancelled("The task was cancelled.");
     this.#abort.abort(cancelled);
     this.calls.rejectAll(cancelled);
-    this.#recall();
+    recallAll(this);
     this.#letGo();
   }
 
@@ -434,40 +304,38 @@ export class Run implements Running {
     this.#letGo();
   }
 
+  /** Gives the turn up, as it is, for the next process to resume. */
+  async stop(): Promise<void> {
+    if (this.#over) return;
+    this.#drop();
+    await this.writer.letGo();
+    this.finish({ kind: "lost" });
+  }
+
   /** What it was about to write is given up; its function and its effects are waited for, for a while. */
   #letGo(): void {
     this.writer.giveUp();
-    this.#stopGraceTimer = this.#after(this.ports.limits.cancelGraceMs, () => this.#outOfGrace());
+    this.patience.grace();
     this.#drained();
   }
 
-  /** What does not heed its signal does not keep its place for ever. */
-  #outOfGrace(): void {
-    if (this.#ending) return;
+  /** What still runs of it is waited for no longer. */
+  outOfGrace(): void {
+    if (this.#conclusion.ending) return;
     const { taskIds, log } = this.ports;
     const fields = { agent: this.agent.id, task: taskIds.encode(this.record) };
     log.warn(fields, "The function of a turn that was taken from it still runs; it is waited for no longer.");
-    this.#finished({ kind: "lost" });
+    this.finish({ kind: "lost" });
   }
 
   #drained(): void {
     if (this.#over || this.effects.running > 0) return;
     // What comes of the end says what this run was. Its lease is gone when the end is on disk, and what it ends with is the claim of
     // the next turn: a run that was over by then would lose that.
-    if (this.#ending) return;
+    if (this.#conclusion.ending) return;
     // Its `finally` still runs.
     if (this.#cancelled && this.#invoked && !this.#dropped && this.#result === undefined) return;
-    if (this.#cancelled || this.#lost) this.#finished({ kind: "lost" });
-  }
-
-  #outOfTime(): void {
-    if (this.#over) return;
-    const seconds = Math.round(this.ports.limits.turnTimeoutMs / 1000);
-    const error = new OutOfTime(`The agent did not finish this within ${seconds} seconds.`);
-    // Whatever the turn waits for, an end that it has come to or a divergence: its effects are waited for no longer.
-    this.#abort.abort(error);
-    this.#timeUp.abort(error);
-    if (!this.#dropped) this.#finish({ threw: error });
+    if (this.#cancelled || this.#lost) this.finish({ kind: "lost" });
   }
 
   #drop(): void {
@@ -476,22 +344,17 @@ export class Run implements Running {
     this.waits.ignoreSignals();
   }
 
-  #finished(end: RunEnd): void {
+  /** The run is over. */
+  finish(end: RunEnd): void {
     if (this.#over) return;
     this.#over = true;
-    this.#unlisten?.();
+    this.writer.ignore();
     this.waits.ignoreSignals();
     this.waits.stop();
     this.snapshots.stop();
-    this.#stopTimeout?.();
-    this.#stopGraceTimer?.();
-    this.#clearStall();
+    this.patience.stop();
     endRun(this.span, this.record, this.#result);
     this.#end.resolve(end);
-  }
-
-  #after(ms: number, code: () => void): () => void {
-    return this.ports.timers.after(ms, code);
   }
 }
 

@@ -48,11 +48,12 @@ export const wrongEngines: Readonly<Record<string, readonly Change[]>> = {
   "hands over at once all results that are there (E2)": [
     ...matchesCallsAlone,
     {
-      file: "run.ts",
-      from: "return this.#step(() => this.#deliver(next.at, next.completion));",
-      to: `return this.#step(() => {
-        for (let more: ReturnType<Replay["next"]> = next; more.kind === "deliver"; more = this.replay.next())
-          this.#deliver(more.at, more.completion);
+      file: "steps.ts",
+      from: "this.take(() => this.#handOver(at, completion));",
+      to: `this.take(() => {
+        this.#handOver(at, completion);
+        for (let more = this.#run.replay.next(); more.kind === "deliver"; more = this.#run.replay.next())
+          this.#handOver(more.at, more.completion);
       });`,
     },
   ],
@@ -94,9 +95,9 @@ export const wrongEngines: Readonly<Record<string, readonly Change[]>> = {
 
   "ends a turn before its effects have (E10)": [
     {
-      file: "run.ts",
-      from: "if (!this.writer.idle || this.effects.running > 0) return;",
-      to: "if (!this.writer.idle) return;",
+      file: "conclusion.ts",
+      from: "if (!writer.idle || effects.running > 0) return;",
+      to: "if (!writer.idle) return;",
     },
   ],
 
