@@ -199,13 +199,13 @@ function whenDue(wait: OpenWait, now: number): number | undefined {
 const shortestPauseMs = 250;
 const longestPauseMs = 60_000;
 
-/** How long to leave between two looks at what a wait waits for; undefined: there is nothing to look at. */
+/** How long to leave between two looks at what a wait waits for, in whole milliseconds; undefined: there is nothing to look at. */
 export function pauseOf(wait: OpenWait, now: number): number | undefined {
   switch (wait.kind) {
     case "connection":
       return wait.pollMs;
     case "task":
-      return Math.min(longestPauseMs, Math.max(shortestPauseMs, (now - wait.since) / 2));
+      return Math.min(longestPauseMs, Math.max(shortestPauseMs, Math.ceil((now - wait.since) / 2)));
     case "question":
     case "approval":
     case "sleep":

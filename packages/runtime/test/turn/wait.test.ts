@@ -375,6 +375,17 @@ describe("time", () => {
     }
   });
 
+  test("what a turn has called for is looked at less and less often, at times that are whole", () => {
+    let last = 0;
+    for (let now = 0; now < 200_000; now += 997) {
+      const due = dueAt([{ of: 0, kind: "task", at: 0, since: 0, agent: "other", task: "its" }], now)!;
+      assert.ok(Number.isSafeInteger(due), `after ${now} ms: ${due}`);
+      assert.ok(due - now >= last && due - now <= 60_000);
+      last = due - now;
+    }
+    assert.equal(last, 60_000);
+  });
+
   test("a sleep that lost a race is over with the turn", async () => {
     await using stage = new Stage();
     const run = async (turn: Turn) =>

@@ -177,7 +177,7 @@ function commitValues(change: Commit): readonly unknown[] {
     outputs.flatMap(({ of }) => (of === undefined ? [] : [of])),
     ...targetValues(change.push),
     then?.do ?? "go on",
-    then?.do === "park" ? (then.dueAt ?? null) : null,
+    then?.do === "park" && then.dueAt !== undefined ? Math.ceil(then.dueAt) : null,
     then?.do === "end" ? (then.graceMs ?? 0) : 0,
   ];
 }

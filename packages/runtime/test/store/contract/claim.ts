@@ -46,6 +46,15 @@ export function claimContract(open: Open): void {
       assert.deepEqual(turnsOf(await place.claim()), [turn.turn]);
     });
 
+    it("is due when its time is over, should that be between two milliseconds", async () => {
+      await using place = await Place.open(open);
+      const { turn } = await place.park({}, dawn + 999.5);
+      place.now = dawn + 999;
+      assert.deepEqual(await place.claim(), []);
+      place.now = dawn + 1000;
+      assert.deepEqual(turnsOf(await place.claim()), [turn.turn]);
+    });
+
     it("is known beforehand: the earliest of them, and none when nothing will be", async () => {
       await using place = await Place.open(open);
       assert.deepEqual(await place.store.nextDue(), { at: undefined, suspect: false });
