@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 
 import type { Command } from "commander";
 
+import { filesApart, filesNeeded } from "./files-apart.ts";
 import { onHome } from "./on-home.ts";
 import { addSettingFlags, settingsOf } from "./setting-flags.ts";
 
@@ -23,8 +24,8 @@ export function addBackupCommands(program: Command): void {
     .argument("<file>", "Where to; nothing may be there yet.")
     .addHelpText("after", BACKUP_MORE)
     .action(async (file: string) => {
-      await onHome(backup, (operations) => operations.backup(resolve(file)));
-      process.stderr.write(`The backup is ${resolve(file)}.\n`);
+      const files = await onHome(backup, (operations) => operations.backup(resolve(file)));
+      process.stderr.write(`The backup is ${resolve(file)}.\n${filesApart(files)}`);
     });
 
   const restore = program
@@ -33,12 +34,18 @@ export function addBackupCommands(program: Command): void {
     .argument("<file>", 'What "nylorun backup" wrote.')
     .addHelpText("after", RESTORE_MORE)
     .action(async (file: string) => {
-      const { home } = settingsOf(restore);
-      const { restoreHome } = await import("../node/restore.ts");
-      const { held } = await restoreHome(resolve(file), home);
+      const settings = settingsOf(restore);
+      const { home } = settings;
+      const [{ restoreHome }, { filePlaceOf }] = await Promise.all([
+        import("../node/restore.ts"),
+        import("../node/files.ts"),
+      ]);
+      const { held, fileBytes } = await restoreHome(resolve(file), home);
       const what =
         held === 0 ? "No turn was unfinished" : `${held} unfinished ${held === 1 ? "turn is" : "turns are"} held`;
-      process.stderr.write(`The home ${home} is restored. ${what}.\n`);
+      process.stderr.write(
+        `The home ${home} is restored. ${what}.\n${filesNeeded({ bytes: fileBytes, place: filePlaceOf(home, settings) })}`,
+      );
     });
 
   for (const command of [backup, restore]) addSettingFlags(command, ["home"]);

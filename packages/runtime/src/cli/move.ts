@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 
 import type { Command } from "commander";
 
+import { filesApart, filesNeeded } from "./files-apart.ts";
 import { addSettingFlags, settingsOf } from "./setting-flags.ts";
 
 const EXPORT_MORE = `
@@ -20,10 +21,12 @@ export function addMoveCommands(program: Command): void {
     .argument("<file>", "Where to; nothing may be there yet.")
     .addHelpText("after", EXPORT_MORE)
     .action(async (file: string) => {
-      const { home } = settingsOf(exporting);
+      const settings = settingsOf(exporting);
       const { exportHome } = await import("../node/move.ts");
-      await exportHome(home, resolve(file));
-      process.stderr.write(`The home ${home} is in ${resolve(file)}, and is not served any more.\n`);
+      const files = await exportHome(settings, resolve(file));
+      process.stderr.write(
+        `The home ${settings.home} is in ${resolve(file)}, and is not served any more.\n${filesApart(files)}`,
+      );
     });
 
   const importing = program
@@ -35,14 +38,16 @@ export function addMoveCommands(program: Command): void {
       const settings = settingsOf(importing);
       const { importHome } = await import("../node/move.ts");
       let told = 0;
-      const { rows, resumed } = await importHome(resolve(file), settings, ({ table, rows: done, of }) => {
+      const { rows, resumed, files } = await importHome(resolve(file), settings, ({ table, rows: done, of }) => {
         if (done < of && performance.now() - told < 1000) return;
         told = performance.now();
         process.stderr.write(`${table}: ${done} of ${of}\n`);
       });
       const all = Object.values(rows).reduce((sum, count) => sum + count, 0);
       const how = resumed ? "It had been interrupted, and went on. " : "";
-      process.stderr.write(`${how}${rows.turns} tasks are in the database; all ${all} rows are what was exported.\n`);
+      process.stderr.write(
+        `${how}${rows.turns} tasks are in the database; all ${all} rows are what was exported.\n${filesNeeded(files)}`,
+      );
     });
 
   addSettingFlags(exporting, ["home"]);

@@ -64,7 +64,15 @@ export interface Operations {
    * @param file Absolute. Nothing may be there yet.
    * @throws OperationError `backup.failed`.
    */
-  backup(file: string): Promise<void>;
+  backup(file: string): Promise<FilesApart>;
+}
+
+/** The files of tasks, which are not in a copy of the database. */
+export interface FilesApart {
+  /** What they take. */
+  readonly bytes: number;
+  /** A folder, or the URL of S3-compatible storage. */
+  readonly place: string;
 }
 
 export type Erasure =

@@ -112,7 +112,7 @@ export function createHomeRoutes(options: OperatorOptions): Hono {
     )
     .post(
       "/backup",
-      withBody((_, body) => done(operations.backup(fileOf(body)))),
+      withBody(async (_, body) => json(await operations.backup(fileOf(body)))),
     );
 }
 

@@ -45,8 +45,9 @@ export function withAudit(operations: Operations, log: Log): Operations {
       return erased;
     },
     async backup(file) {
-      await operations.backup(file);
+      const files = await operations.backup(file);
       note("backup", { file });
+      return files;
     },
   };
 }

@@ -23,7 +23,7 @@ import { createCallees } from "./callees.ts";
 import type { NetworkCallees } from "./callees.ts";
 import { DiskRoom } from "./disk-room.ts";
 import { createEntropy } from "./entropy.ts";
-import { openFiles } from "./files.ts";
+import { filePlaceOf, openFiles } from "./files.ts";
 import type { Home } from "./home.ts";
 import type { Log } from "./log.ts";
 import { createOperations } from "./operations.ts";
@@ -120,7 +120,13 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     }),
   );
   const webhookKeys = createWebhookKeys(store);
-  const operations = createOperations({ store, engine, taskIds, webhookKeys });
+  const operations = createOperations({
+    store,
+    engine,
+    taskIds,
+    webhookKeys,
+    filePlace: filePlaceOf(home.folder, settings),
+  });
   const stack = opened.move();
   return {
     agents,

@@ -63,10 +63,15 @@ export function linksTo(publicUrl: string, store: Store, { fileLinkMs: ms }: Set
   return createFileLinks({ secret: (name, make) => store.secret(name, make), now: () => store.now(), ms, publicUrl });
 }
 
+/** A folder, or the URL of S3-compatible storage. */
+export function filePlaceOf(home: string, { fileFolder, s3Url }: Settings): string {
+  return s3Url ?? fileFolder ?? join(home, "blobs");
+}
+
 /** @throws RuntimeError `setting.invalid`. */
 export function blobsOf(home: string, settings: Settings): Blobs {
-  const { fileFolder, s3Url, s3Region, s3AccessKeyId, s3SecretAccessKey } = settings;
-  if (s3Url === undefined) return createBlobFolder(fileFolder ?? join(home, "blobs"), takeOutBuffers());
+  const { s3Url, s3Region, s3AccessKeyId, s3SecretAccessKey } = settings;
+  if (s3Url === undefined) return createBlobFolder(filePlaceOf(home, settings), takeOutBuffers());
   if (s3AccessKeyId === undefined || s3SecretAccessKey === undefined) {
     throw new RuntimeError(
       "setting.invalid",

@@ -1,10 +1,12 @@
 /** Moves what a home holds to a database that many nodes share. */
 import { existsSync } from "node:fs";
 
+import type { FilesApart } from "../http/operations.ts";
 import { createLocalSignal } from "../store/local-signal.ts";
 import type { Imported, ImportOptions } from "../store/postgres/import.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
 import { RuntimeError } from "./errors.ts";
+import { filePlaceOf } from "./files.ts";
 import { checkNotMoved, isHome, markMoved, missingHome, takeHome } from "./home.ts";
 import type { Settings } from "./settings.ts";
 
@@ -13,13 +15,21 @@ import type { Settings } from "./settings.ts";
  *
  * @throws RuntimeError `home.missing`, `home.taken`, `home.moved`; StoreError.
  */
-export async function exportHome(folder: string, file: string): Promise<void> {
+export async function exportHome(settings: Settings, file: string): Promise<FilesApart> {
+  const { home: folder } = settings;
   if (!isHome(folder)) throw missingHome(folder);
   using home = await takeHome(folder, { purpose: "command", patienceMs: 0 });
   checkNotMoved(home.folder);
   await using store = await openSqliteStore({ file: home.database, signal: createLocalSignal() });
   await store.backup?.(file);
+  const { fileBytes } = await store.measure();
   markMoved(home.folder, file);
+  return { bytes: fileBytes, place: filePlaceOf(home.folder, settings) };
+}
+
+export interface Moved extends Imported {
+  /** Which it needs, and where nodes with these settings look for them: undefined where each has its own place. */
+  readonly files: { readonly bytes: number; readonly place: string | undefined };
 }
 
 /**
@@ -29,9 +39,10 @@ export async function exportHome(folder: string, file: string): Promise<void> {
  */
 export async function importHome(
   file: string,
-  { databaseUrl: url, databaseSchema: schema }: Settings,
+  settings: Settings,
   onProgress: NonNullable<ImportOptions["onProgress"]>,
-): Promise<Imported> {
+): Promise<Moved> {
+  const { databaseUrl: url, databaseSchema: schema, fileFolder, s3Url } = settings;
   if (url === undefined)
     throw new RuntimeError("setting.invalid", "Say into which database: NYLORUN_DATABASE_URL=postgres://….");
   if (!existsSync(file)) throw new RuntimeError("request.invalid", `There is no file ${file}.`);
@@ -40,5 +51,6 @@ export async function importHome(
     import("../store/sqlite/source.ts"),
   ]);
   using source = openSource(file);
-  return await importInto({ url, schema, source, onProgress });
+  const imported = await importInto({ url, schema, source, onProgress });
+  return { ...imported, files: { bytes: source.fileBytes, place: s3Url ?? fileFolder } };
 }

@@ -18,12 +18,14 @@ export interface OperationsParts {
   readonly engine: Engine;
   readonly taskIds: TaskIds;
   readonly webhookKeys: WebhookKeys;
+  /** Where files are. */
+  readonly filePlace: string;
 }
 
 /** Deliveries that are listed at once. */
 const DELIVERIES = 1000;
 
-export function createOperations({ store, engine, taskIds, webhookKeys }: OperationsParts): Operations {
+export function createOperations({ store, engine, taskIds, webhookKeys, filePlace }: OperationsParts): Operations {
   const keyOf = (taskId: string) => {
     const key = taskIds.decode(taskId);
     if (key === undefined) throw notHeld(taskId);
@@ -106,6 +108,7 @@ export function createOperations({ store, engine, taskIds, webhookKeys }: Operat
       await store.backup(file).catch((error: unknown) => {
         throw new OperationError("backup.failed", `The backup was not written: ${(error as Error).message}.`);
       });
+      return { bytes: (await store.measure()).fileBytes, place: filePlace };
     },
   };
 }

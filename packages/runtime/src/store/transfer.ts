@@ -157,6 +157,8 @@ export interface Source extends Disposable {
   readonly name: string;
   /** Keys of contexts and turns up to these may have been given out. */
   readonly counters: { readonly context: number; readonly turn: number };
+  /** What all blobs take. */
+  readonly fileBytes: number;
   count(table: TableName): number;
   /** @param after Default: from the beginning. */
   page(table: TableName, after: readonly Value[] | undefined): Page;

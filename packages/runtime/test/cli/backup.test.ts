@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
@@ -65,6 +65,43 @@ describe("nylorun backup and restore", () => {
     assert.equal(readFileSync(join(place.folder, "payments"), "utf8"), "order 1\n", "nothing was done meanwhile");
     await answer(again, key, queued.id);
     assert.equal(readFileSync(join(place.folder, "payments"), "utf8"), "order 1\norder 2\n");
+  });
+
+  it("say where the files are, and count what there is of them, no more and no less", async () => {
+    await using place = new Place();
+    const key = await place.addKey("--subject", "ada");
+    const file = place.agent("files", `await turn.file("a.txt", "x".repeat(70_000)); return turn.text;`);
+    const serving = await place.serve([file]);
+    for (const text of ["one", "two"]) await serving.send(key, "files", text);
+    const apart = (home: string) => `70 kB, are not in it: they are in ${join(place.folder, home, "blobs")}.`;
+    const backup = await place.run(["backup", "copy.db"]);
+    assert.equal(backup.code, 0, backup.stderr);
+    assert.ok(backup.stderr.includes(apart(".nylorun")), backup.stderr);
+    await serving.kill("SIGTERM");
+
+    const restored = await place.run(["restore", "copy.db", "--home", "other"]);
+    assert.match(restored.stderr, /No turn was unfinished\.\nThe files of its tasks, 70 kB, .* belong in .*blobs\.$/m);
+    using database = new DatabaseSync(join(place.folder, "other", "nylorun.db"), { readOnly: true });
+    const one = (sql: string) => Number(Object.values(database.prepare(sql).get()!)[0]);
+    assert.equal(one("SELECT value FROM counters WHERE name = 'fileBytes'"), 70_000);
+    using before = new DatabaseSync(join(place.folder, ".nylorun", "nylorun.db"), { readOnly: true });
+    assert.deepEqual(
+      { ...database.prepare("SELECT bytes FROM subjects").get() },
+      { ...before.prepare("SELECT bytes FROM subjects").get() },
+      "a subject has as much as it had, its files too",
+    );
+
+    const env = { NYLORUN_HOME: "other" };
+    cpSync(join(place.folder, ".nylorun", "blobs"), join(place.folder, "other", "blobs"), { recursive: true });
+    const again = await place.serve([file], env);
+    const { result } = await again.call(key, "files", "ListTasks", { includeArtifacts: true });
+    const tasks = (result as unknown as { tasks: { artifacts: { parts: { url?: string }[] }[] }[] }).tasks;
+    const urls = tasks.flatMap(({ artifacts }) => artifacts.flatMap(({ parts }) => parts[0]?.url ?? []));
+    assert.equal(urls.length, 2);
+    for (const url of urls) assert.equal((await (await fetch(url)).text()).length, 70_000);
+    await again.kill("SIGTERM");
+    const exported = await place.run(["export", "all"], env);
+    assert.ok(exported.stderr.includes(apart("other")), exported.stderr);
   });
 
   it("copies while messages come in: the copy is whole, and of one moment", async () => {

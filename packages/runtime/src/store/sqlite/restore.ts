@@ -15,6 +15,8 @@ import { survey } from "./survey.ts";
 export interface Restored {
   /** Turns that are held now, or will be when it is their turn. */
   readonly held: number;
+  /** What the files take that its turns need, and that are not in the copy. */
+  readonly fileBytes: number;
 }
 
 /** Keys that may have been given out since the copy was made: none of them may come to mean another turn. */
@@ -41,14 +43,14 @@ export async function restoreDatabase(from: string, to: string, now = Date.now()
     assertIsCopy(part, from);
     const { problems } = await survey(part, { do: "check", most: Number.POSITIVE_INFINITY });
     if (problems.length > 0) throw new StoreError("store.broken", `${from} is damaged: ${problems[0]}.`);
-    let held: number;
+    let restored: Restored;
     {
       using database = openWritable(part);
-      held = hold(database, now);
+      restored = hold(database, now);
       database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     }
     renameSync(part, to);
-    return { held };
+    return restored;
   } finally {
     remove(part);
   }
@@ -91,14 +93,18 @@ const sql = {
       + coalesce((
         SELECT sum(octet_length(p.target)
           + coalesce((SELECT sum(octet_length(o.change)) FROM outbox o WHERE o.config = p.config), 0))
-        FROM push_configs p WHERE p.subject = subjects.subject), 0)`,
+        FROM push_configs p WHERE p.subject = subjects.subject), 0)
+      + coalesce((
+        SELECT sum(b.size) FROM contexts c JOIN holds h USING (context) JOIN blobs b USING (blob)
+        WHERE c.subject = subjects.subject), 0)`,
   dropTallies: "DELETE FROM tallies",
   tallyScopes: "INSERT INTO tallies SELECT scope, status, count(*) FROM turns GROUP BY scope, status",
   tallyAll: "INSERT INTO tallies SELECT 0, status, sum(n) FROM tallies GROUP BY status",
-  skipKeys: "UPDATE counters SET value = value + ?",
+  skipKeys: "UPDATE counters SET value = value + ? WHERE name IN ('context', 'turn')",
+  fileBytes: "SELECT value FROM counters WHERE name = 'fileBytes'",
 } as const;
 
-function hold(database: DatabaseSync, now: number): number {
+function hold(database: DatabaseSync, now: number): Restored {
   const statements = prepare(database, sql);
   database.exec("BEGIN IMMEDIATE");
   let held = 0;
@@ -118,6 +124,7 @@ function hold(database: DatabaseSync, now: number): number {
   statements.tallyScopes.run();
   statements.tallyAll.run();
   statements.skipKeys.run(keysSkipped);
+  const { value: fileBytes } = statements.fileBytes.get() as { value: number };
   database.exec("COMMIT");
-  return held;
+  return { held, fileBytes };
 }

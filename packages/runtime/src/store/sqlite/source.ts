@@ -46,6 +46,7 @@ function sourceOf(database: DatabaseSync, file: string): Source {
   return {
     name: hash("sha256", JSON.stringify([secrets, counters]), "hex").slice(0, 32),
     counters: { context: counter("context"), turn: counter("turn") },
+    fileBytes: counter("fileBytes"),
 
     count(table) {
       const row = database.prepare(`SELECT count(*) AS n FROM ${from[table] ?? table}`).get();
