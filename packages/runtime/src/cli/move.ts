@@ -46,7 +46,7 @@ export function addMoveCommands(program: Command): void {
       const all = Object.values(rows).reduce((sum, count) => sum + count, 0);
       const how = resumed ? "It had been interrupted, and went on. " : "";
       process.stderr.write(
-        `${how}${rows.turns} tasks are in the database; all ${all} rows are what was exported.\n${filesNeeded(files)}`,
+        `${how}${rows.turns === 1 ? "1 task is" : `${rows.turns} tasks are`} in the database; all ${all} rows are what was exported.\n${filesNeeded(files)}`,
       );
     });
 
