@@ -10,7 +10,8 @@ are run again from their start when it comes, by the code that is there then. A
 turn that does not fit it is held until code comes that does.
 
 Nothing happens to the turns, and no effect runs. What an agent's code does
-outside of effects, it does here as well. A Runtime may serve the home meanwhile.
+outside of effects, it does here as well. The turns are those of the home, or of
+the database of NYLORUN_DATABASE_URL; they may be served meanwhile.
 
 Where the code has to differ, turn.patch("name") tells turns that have gone past
 that line from those that come to it. Exit code 1: some turn does not fit.`;
@@ -31,7 +32,7 @@ export function addReplayCheckCommand(program: Command): void {
       // An agent's code may have left something open that would keep the process.
       process.exit(check.misfits.length === 0 ? 0 : 1);
     });
-  addSettingFlags(command, ["home"]);
+  addSettingFlags(command, ["home", "databaseSchema"]);
 }
 
 function checkText({ checked, misfits, agents }: ReplayCheck): string {

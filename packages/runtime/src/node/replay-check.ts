@@ -1,10 +1,12 @@
-/** Rehearses the turns of a home that have not ended with the agents of some files: reads only, whoever serves the home. */
+/**
+ * Rehearses the turns that have not ended, of a home or of a database that nodes share, with the agents of some files: reads only,
+ * whoever serves them.
+ */
 import type { Agent } from "@nylorun/agents";
 
 import { createTaskIds } from "../access/task-ids.ts";
 import { keptFiles } from "../files/kept.ts";
-import { openStoredTurns } from "../store/sqlite/read-only.ts";
-import type { StoredTurns } from "../store/sqlite/read-only.ts";
+import type { StoredTurns } from "../store/stored-turns.ts";
 import type { TurnRecord } from "../turn/record.ts";
 import { rehearse } from "../turn/rehearsal.ts";
 import type { RehearsalPorts } from "../turn/rehearsal.ts";
@@ -52,12 +54,11 @@ const stallMs = 5000;
 
 /** @throws RuntimeError `home.missing`, `agents.invalid`, `agents.duplicate`; StoreError. */
 export async function replayCheck({ settings, files, cwd }: ReplayCheckOptions): Promise<ReplayCheck> {
-  if (!isHome(settings.home)) throw missingHome(settings.home);
   using _ = hearRejections();
   const agents = await loadAgents(files, cwd);
   const versions = agents.map(({ id, version }) => ({ id, version }));
-  using turns = openStoredTurns(databaseOf(settings.home));
-  const ports = turns && portsOf(turns, settings);
+  await using turns = await openTurns(settings);
+  const ports = turns && (await portsOf(turns, settings));
   if (turns === undefined || ports === undefined) return { checked: 0, misfits: [], agents: versions };
   const misfits: Misfit[] = [];
   let checked = 0;
@@ -100,10 +101,21 @@ async function* unfinished(turns: StoredTurns, agent: string): AsyncGenerator<re
   } while (after !== undefined);
 }
 
-/** Undefined when the home has never been served: then it has no turns either. */
-function portsOf(store: StoredTurns, settings: Settings): RehearsalPorts | undefined {
-  const key = store.secret("task-id");
-  const seed = store.secret("turn-seed");
+/** Undefined when nothing has been served from it yet. */
+async function openTurns({ home, databaseUrl: url, databaseSchema: schema }: Settings) {
+  if (url !== undefined) {
+    const { openStoredTurns } = await import("../store/postgres/read-only.ts");
+    return openStoredTurns({ url, schema });
+  }
+  if (!isHome(home)) throw missingHome(home);
+  const { openStoredTurns } = await import("../store/sqlite/read-only.ts");
+  return openStoredTurns(databaseOf(home));
+}
+
+/** Undefined when nothing has ever been served: then there are no turns either. */
+async function portsOf(store: StoredTurns, settings: Settings): Promise<RehearsalPorts | undefined> {
+  const key = await store.secret("task-id");
+  const seed = await store.secret("turn-seed");
   if (key === undefined || seed === undefined) return undefined;
   return {
     store,

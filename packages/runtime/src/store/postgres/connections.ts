@@ -22,6 +22,8 @@ export interface ConnectionOptions {
   readonly most: number;
   /** How long callers wait for a database that does not answer, in milliseconds. */
   readonly patienceMs: number;
+  /** Whether the database refuses to write. Default: false. */
+  readonly readOnly?: boolean;
 }
 
 /** A statement with `$1`, `$2`, … and what is in their places. */
@@ -57,7 +59,7 @@ export class Connections implements AsyncDisposable {
   #calls = 0;
   #closed: Promise<void> | undefined;
 
-  constructor({ url, schema, most, patienceMs }: ConnectionOptions) {
+  constructor({ url, schema, most, patienceMs, readOnly = false }: ConnectionOptions) {
     this.#patienceMs = patienceMs;
     this.#pool = new Pool({
       connectionString: url,
@@ -67,7 +69,7 @@ export class Connections implements AsyncDisposable {
       keepAlive: true,
       application_name: "nylorun",
       // The pool waits for it, though its types do not say so.
-      onConnect: (client): unknown => prepare(client as PoolClient, schema),
+      onConnect: (client): unknown => prepare(client as PoolClient, schema, readOnly),
     });
     // A connection that breaks while nobody uses it is replaced when it is needed.
     this.#pool.on("error", () => undefined);
@@ -166,13 +168,14 @@ export class Connections implements AsyncDisposable {
 class Unreachable extends Error {}
 
 /** What each new connection is told first. */
-async function prepare(client: PoolClient, schema: string): Promise<void> {
+async function prepare(client: PoolClient, schema: string, readOnly: boolean): Promise<void> {
   // While it is in use, the pool does not listen, and whoever uses it is told by what they asked.
   client.on("error", () => undefined);
   await client.query(
     `SET search_path TO ${client.escapeIdentifier(schema)};
      SET statement_timeout TO ${STATEMENT_TIMEOUT}; SET lock_timeout TO ${LOCK_TIMEOUT};
-     SET idle_in_transaction_session_timeout TO ${STATEMENT_TIMEOUT}`,
+     SET idle_in_transaction_session_timeout TO ${STATEMENT_TIMEOUT};
+     SET default_transaction_read_only TO ${readOnly ? "on" : "off"}`,
   );
 }
 

@@ -19,15 +19,7 @@ export function createFileStore(writer: Writer, read: Ask): FileStore {
       return { kind, blobs: bytes.map(({ sha256, size }, index): Blob => ({ blob: keys[index]!, sha256, size })) };
     },
 
-    async find({ context, turn }, sha256) {
-      const [row] = await read(
-        `SELECT b.blob, b.sha256, b.size FROM blobs b
-         WHERE b.sha256 = $1 AND NOT b.condemned
-           AND EXISTS (SELECT 1 FROM holds h WHERE h.context = $2 AND h.turn = $3 AND h.blob = b.blob)`,
-        [sha256, context, turn],
-      );
-      return row && { blob: row["blob"] as number, sha256, size: row["size"] as number };
-    },
+    find: findBlob(read),
 
     async lastVersion(context, path) {
       const [row] = await read("SELECT version FROM outputs WHERE context = $1 AND path = $2", [context, path]);
@@ -46,5 +38,18 @@ export function createFileStore(writer: Writer, read: Ask): FileStore {
     async gone(blobs) {
       await writer.ask("SELECT gone($1::bigint[])", [blobs]);
     },
+  };
+}
+
+/** The one operation that needs no writer. */
+export function findBlob(read: Ask): FileStore["find"] {
+  return async ({ context, turn }, sha256) => {
+    const [row] = await read(
+      `SELECT b.blob, b.sha256, b.size FROM blobs b
+       WHERE b.sha256 = $1 AND NOT b.condemned
+         AND EXISTS (SELECT 1 FROM holds h WHERE h.context = $2 AND h.turn = $3 AND h.blob = b.blob)`,
+      [sha256, context, turn],
+    );
+    return row && { blob: row["blob"] as number, sha256, size: row["size"] as number };
   };
 }

@@ -14,13 +14,37 @@ export const schemaVersion = migrations.length;
 /** How long a node waits for another one that is at it, in milliseconds. */
 const LOCK_TIMEOUT = 60_000;
 
+interface Place {
+  readonly url: string;
+  readonly schema: string;
+}
+
 /** @throws StoreError `store.newer`, `store.broken`. */
-export async function migrate({ url, schema }: { readonly url: string; readonly schema: string }): Promise<void> {
+export async function migrate({ url, schema }: Place): Promise<void> {
+  await withClient(url, (client) => bringUpToDate(client, schema));
+}
+
+/**
+ * Changes nothing.
+ *
+ * @returns Whether there is a schema, of this version.
+ * @throws StoreError `store.newer`, `store.older`, `store.broken`.
+ */
+export async function isUpToDate({ url, schema }: Place): Promise<boolean> {
+  const found = await withClient(url, (client) => versionOf(client, schema));
+  if (found === undefined || found === schemaVersion) return found !== undefined;
+  const which = `The schema ${schema} is of version ${found}, and this version of Nylorun reads ${schemaVersion}`;
+  throw found > schemaVersion
+    ? new StoreError("store.newer", `${which}: use the version that wrote it.`)
+    : new StoreError("store.older", `${which}: use the version that wrote it, or serve it once with this one.`);
+}
+
+async function withClient<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 10_000, application_name: "nylorun" });
   client.on("error", () => undefined);
   try {
     await client.connect();
-    await bringUpToDate(client, schema);
+    return await work(client);
   } catch (error) {
     if (error instanceof StoreError) throw error;
     // Without the address: a password may be in it.

@@ -4,18 +4,9 @@
 import { existsSync, statSync } from "node:fs";
 
 import { StoreError } from "../errors.ts";
-import type { FileStore } from "../files.ts";
-import type { Store } from "../store.ts";
+import type { StoredTurns } from "../stored-turns.ts";
 import { openReadOnly, schemaVersion } from "./database.ts";
 import { Reader } from "./reader.ts";
-
-/** What can be asked without writing. */
-export interface StoredTurns
-  extends Pick<Store, "loadTurn" | "loadJournal" | "loadEarlier" | "listUnfinished" | "now">, Disposable {
-  readonly files: Pick<FileStore, "find">;
-  /** Undefined: it was never made. */
-  secret(name: string): Uint8Array | undefined;
-}
 
 /**
  * @returns Undefined when there is no database yet, or nothing in it.
@@ -38,9 +29,9 @@ export function openStoredTurns(file: string): StoredTurns | undefined {
       loadEarlier: async (key, limit) => reader.earlier(key, limit),
       listUnfinished: async (query) => reader.unfinished(query),
       files: { find: async (key, sha256) => reader.blob(key, sha256) },
-      secret: (name) => reader.secret(name),
+      secret: async (name) => reader.secret(name),
       now: Date.now,
-      [Symbol.dispose]: () => reader.close(),
+      [Symbol.asyncDispose]: async () => reader.close(),
     };
   } catch (error) {
     if (database.isOpen) database.close();
