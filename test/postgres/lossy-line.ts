@@ -6,8 +6,12 @@ import type { AddressInfo, Socket } from "node:net";
 export interface LossyLine extends AsyncDisposable {
   /** The server's address, by way of this line. */
   readonly url: string;
-  /** What is asked next with these words in it is asked, and its answer is lost with the connection. */
-  loseAnswerTo(words: string): void;
+  /**
+   * What is asked next with these words in it is asked, and its answer is lost with the connection.
+   *
+   * @param then `down`: with all of them, and there are no new ones until it is `up` again.
+   */
+  loseAnswerTo(words: string, then?: "down"): void;
   /** How many answers were lost. */
   readonly lost: number;
   /** Cuts all connections; until it is `up` again, there are no new ones. */
@@ -19,8 +23,13 @@ export async function openLossyLine(url: string): Promise<LossyLine> {
   const to = new URL(url);
   const open = new Set<Socket>();
   let words: string | undefined;
+  let afterwards: "down" | undefined;
   let isDown = false;
   let lost = 0;
+  const cut = () => {
+    isDown = true;
+    for (const socket of open) socket.destroy();
+  };
   const server = createServer((client) => {
     if (isDown) return void client.destroy();
     const upstream = connect(Number(to.port), to.hostname);
@@ -46,6 +55,7 @@ export async function openLossyLine(url: string): Promise<LossyLine> {
     upstream.on("data", (answer) => {
       if (!losing) return void client.write(answer);
       lost++;
+      if (afterwards === "down") return cut();
       client.destroy();
       upstream.destroy();
     });
@@ -56,14 +66,14 @@ export async function openLossyLine(url: string): Promise<LossyLine> {
   line.port = String((server.address() as AddressInfo).port);
   return {
     url: line.href,
-    loseAnswerTo: (given) => void (words = given),
+    loseAnswerTo(given, then) {
+      words = given;
+      afterwards = then;
+    },
     get lost() {
       return lost;
     },
-    down() {
-      isDown = true;
-      for (const socket of open) socket.destroy();
-    },
+    down: cut,
     up: () => void (isDown = false),
     async [Symbol.asyncDispose]() {
       for (const socket of open) socket.destroy();

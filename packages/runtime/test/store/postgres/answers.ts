@@ -128,12 +128,9 @@ export function lostAnswers(database: () => Database): void {
       const { place, line } = await lossy(database());
       await using _ = place;
       const other = await place.join();
-      line.loseAnswerTo("lose this");
-      const accepting = place.accept({ message: words("lose this"), claim: true });
-      accepting.catch(() => line.up());
-      await until(async () => (await other.listTurns({ subject: "ada", agent: "echo", limit: 1 })).total === 1);
-      line.down();
-      await assert.rejects(accepting, isUnavailable);
+      line.loseAnswerTo("lose this", "down");
+      await assert.rejects(place.accept({ message: words("lose this"), claim: true }), isUnavailable);
+      assert.equal((await other.listTurns({ subject: "ada", agent: "echo", limit: 1 })).total, 1);
       line.up();
       // By a lease of its own it would be this node's for 30 s by a clock that stands still here.
       let claims = await other.claimDue({ limit: 10, leaseMs });
