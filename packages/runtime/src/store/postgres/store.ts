@@ -6,6 +6,7 @@
  * |-----------------------------|-------------------------------------------------------------------------------|
  * | turns                       | begins turns, and changes them; one change of a context after another (lanes) |
  * | schedule                    | claims what is due, and renews the claims                                     |
+ * | lists                       | shows turns, a page at a time                                                  |
  * | eraser                      | takes out again what is past its time, or not to be there                     |
  * | keys, sessions              | who may come in                                                               |
  * | holdings, deliveries        | files, and what webhooks are to be told                                       |
@@ -39,6 +40,7 @@ import { createPushStore } from "./deliveries.ts";
 import { Eraser } from "./eraser.ts";
 import { createFileStore } from "./holdings.ts";
 import { Keys } from "./keys.ts";
+import { Lists } from "./lists.ts";
 import { Reader } from "./reader.ts";
 import { Schedule } from "./schedule.ts";
 import { migrate } from "./schema.ts";
@@ -92,6 +94,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 class PostgresStore implements Store {
   readonly #connections: Connections;
   readonly #reader: Reader;
+  readonly #lists: Lists;
   readonly #writer: Writer;
   readonly #turns: Turns;
   readonly #schedule: Schedule;
@@ -129,6 +132,7 @@ class PostgresStore implements Store {
       onTrouble: this.#onTrouble,
     }));
     const read: Ask = (text, values) => connections.read(text, values);
+    this.#lists = new Lists(read);
     this.#turns = new Turns({ writer, reader, signal, node, now: this.now });
     this.#schedule = new Schedule({ writer, reader, signal, node });
     this.keys = new Keys(writer, read);
@@ -200,15 +204,15 @@ class PostgresStore implements Store {
   }
 
   listTurns(query: Parameters<Store["listTurns"]>[0]) {
-    return this.#reader.page(query);
+    return this.#lists.page(query);
   }
 
   listTroubled(limit: number, after = 0) {
-    return this.#reader.troubled(limit, after);
+    return this.#lists.troubled(limit, after);
   }
 
   listUnfinished(query: UnfinishedQuery) {
-    return this.#reader.unfinished(query);
+    return this.#lists.unfinished(query);
   }
 
   forget(step: Forget) {

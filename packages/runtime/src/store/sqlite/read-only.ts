@@ -6,6 +6,7 @@ import { existsSync, statSync } from "node:fs";
 import { StoreError } from "../errors.ts";
 import type { StoredTurns } from "../stored-turns.ts";
 import { openReadOnly, schemaVersion } from "./database.ts";
+import { Lists } from "./lists.ts";
 import { Reader } from "./reader.ts";
 
 /**
@@ -23,11 +24,12 @@ export function openStoredTurns(file: string): StoredTurns | undefined {
     }
     if (found !== schemaVersion) throw otherVersion(file, found);
     const reader = new Reader(database);
+    const lists = new Lists(reader);
     return {
       loadTurn: async (key) => reader.turn(key),
       loadJournal: async (key, from) => reader.journal(key, from),
       loadEarlier: async (key, limit) => reader.earlier(key, limit),
-      listUnfinished: async (query) => reader.unfinished(query),
+      listUnfinished: async (query) => lists.unfinished(query),
       files: { find: async (key, sha256) => reader.blob(key, sha256) },
       secret: async (name) => reader.secret(name),
       now: Date.now,

@@ -1,6 +1,17 @@
 /**
  * The Store on one SQLite file: writes go to the writer thread, which commits them in groups; reads have their own connection
  * on this thread. One process per file: its home's lock sees to that, and ends the leases of whoever died with it (E9).
+ *
+ * | here          | on the writer thread (operations)                    | does                                                 |
+ * |---------------|------------------------------------------------------|------------------------------------------------------|
+ * | args          | turns                                                | begins turns, and changes them                       |
+ * |               | schedule                                             | what is due, and who has claimed it                  |
+ * | reader, lists | tallies                                              | shows turns, with sums that nobody has to count      |
+ * |               | eraser                                               | takes out again what is past its time, or unwanted   |
+ * | keys          | operations                                           | who may come in                                      |
+ * | deliveries    | outbox                                               | what webhooks are to be told                         |
+ * |               | holdings                                             | files                                                |
+ * | survey        |                                                      | looks through, and copies, the file                  |
  */
 import { randomUUID } from "node:crypto";
 
@@ -19,8 +30,6 @@ import type {
   Erased,
   Forget,
   Forgotten,
-  KeyRecord,
-  KeyStore,
   MessageKey,
   SessionStore,
   Store,
@@ -29,9 +38,11 @@ import type {
   Usage,
   UsageQuery,
 } from "../store.ts";
+import { acceptArgs, commitArgs } from "./args.ts";
 import { openReadOnly } from "./database.ts";
-import { createPushStore, targetArgs } from "./deliveries.ts";
-import type { CommitArgs } from "./operations.ts";
+import { createPushStore } from "./deliveries.ts";
+import { Keys } from "./keys.ts";
+import { Lists } from "./lists.ts";
 import { Reader } from "./reader.ts";
 import type { ClaimRow } from "./schedule.ts";
 import { survey } from "./survey.ts";
@@ -50,13 +61,10 @@ export interface SqliteStoreOptions {
   readonly onBroken?: (error: StoreError) => void;
 }
 
-const noLimits = { queued: Number.MAX_SAFE_INTEGER, bytes: Number.MAX_SAFE_INTEGER };
 const all = { room: Number.MAX_SAFE_INTEGER, most: Number.MAX_SAFE_INTEGER, running: new Map<string, number>() };
 
 /** What is looked through whole at each start. */
 const checkedBytes = 1024 ** 3;
-
-const keysKept = 1000;
 
 /** Turns that are erased in one go, and entries of their journals. */
 const erasedAtOnce = 200;
@@ -83,18 +91,17 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
 class SqliteStore implements Store {
   readonly #thread: WriterThread;
   readonly #reader: Reader;
+  readonly #lists: Lists;
   readonly #signal: Signal;
   readonly #node = randomUUID();
   readonly #file: string;
   readonly #hasRoom: () => boolean;
-  /** Keys that callers have come with, by hash: nobody but this process can revoke one. */
-  readonly #knownKeys = new Map<string, KeyRecord>();
   readonly #closing = new AbortController();
   #check: Promise<unknown> | undefined;
   #closed: Promise<void> | undefined;
   readonly readsAreCurrent = true;
   readonly now: () => number;
-  readonly keys: KeyStore;
+  readonly keys: Keys;
   readonly sessions: SessionStore;
   readonly files: FileStore;
   readonly push: PushStore;
@@ -102,34 +109,13 @@ class SqliteStore implements Store {
   constructor(thread: WriterThread, reader: Reader, options: SqliteStoreOptions) {
     this.#thread = thread;
     this.#reader = reader;
+    this.#lists = new Lists(reader);
     this.#signal = options.signal;
     this.#file = options.file;
     this.#hasRoom = options.hasRoom ?? (() => true);
     this.now = options.now ?? Date.now;
     this.push = createPushStore({ thread, reader, node: this.#node, now: this.now });
-    this.keys = {
-      add: async ({ hash: keyHash, holder }) => {
-        const subject = holder.role === "subject" ? holder.subject : null;
-        const key = await thread.run("addKey", { hash: keyHash, role: holder.role, subject, now: this.now() });
-        return reader.keys().find(({ id }) => id === String(key))!;
-      },
-      list: async () => reader.keys(),
-      revoke: async (id) => {
-        if (!/^\d{1,15}$/.test(id)) return false;
-        const revoked = await thread.run("revokeKey", { key: Number(id), now: this.now() });
-        this.#knownKeys.clear();
-        return revoked;
-      },
-      find: async (keyHash) => {
-        let key = this.#knownKeys.get(keyHash);
-        if (key !== undefined) return key;
-        key = reader.key(keyHash);
-        if (key === undefined) return undefined;
-        if (this.#knownKeys.size >= keysKept) this.#knownKeys.clear();
-        this.#knownKeys.set(keyHash, key);
-        return key;
-      },
-    };
+    this.keys = new Keys(thread, reader, this.now);
     this.sessions = {
       add: (session) => thread.run("addSession", { ...session, now: this.now() }),
       find: async (tokenHash) => reader.session(tokenHash, this.now()),
@@ -150,28 +136,8 @@ class SqliteStore implements Store {
     // A message that is here already takes no room.
     if (!this.#hasRoom() && (accept.dedupeMs === 0 || (await this.findMessage(key)) === undefined))
       throw new StoreError("store.full", "The disk has less room than is kept for what runs: nothing new is taken.");
-    const { extensionData, ...plain } = message;
     const newName = newContextName(now);
-    const result = await this.#thread.run("accept", {
-      subject: key.subject,
-      agent: key.agent,
-      name: key.contextId ?? null,
-      newName,
-      digest: accept.dedupeMs > 0 ? messageDigest(key) : null,
-      contentHash: accept.contentHash,
-      forgetAt: now + accept.dedupeMs,
-      message: JSON.stringify(plain),
-      extensionData: extensionData === undefined ? null : JSON.stringify(extensionData),
-      agentVersion: accept.agentVersion,
-      traceparent: accept.traceparent,
-      reject: accept.whenBusy === "reject",
-      queueDepth: accept.queueDepth,
-      limits: accept.limits ?? noLimits,
-      push: accept.push === undefined ? null : targetArgs(accept.push),
-      node: this.#node,
-      leaseMs: accept.claim?.leaseMs ?? 0,
-      now,
-    });
+    const result = await this.#thread.run("accept", acceptArgs(accept, { newName, node: this.#node, now }));
     if (result.kind === "duplicate") return { kind: "duplicate", key: { context: result.context, turn: result.turn } };
     if (result.kind !== "accepted") return { kind: result.kind };
     const turn: TurnRecord = {
@@ -219,43 +185,10 @@ class SqliteStore implements Store {
   }
 
   async commit(change: Commit): Promise<Committed> {
-    const { key } = change;
-    const now = this.now();
-    const args: CommitArgs = {
-      context: key.context,
-      turn: key.turn,
-      length: change.length,
-      revision: change.revision ?? null,
-      epoch: change.epoch ?? null,
-      from: change.from ?? null,
-      entries: change.entries?.map((entry) => ({ kind: entry.kind, body: JSON.stringify(entry) })) ?? null,
-      view: change.view === undefined ? null : JSON.stringify(change.view),
-      outputs: change.outputs ?? null,
-      waitsFor: change.view?.waitsFor ?? null,
-      troubled:
-        change.view === undefined ? null : Number(change.view.held !== undefined || change.view.lost !== undefined),
-      state: change.state ?? null,
-      statusChanged: change.statusChanged ?? false,
-      forgive: change.forgive ?? false,
-      message:
-        change.message === undefined
-          ? null
-          : {
-              digest: change.message.dedupeMs > 0 ? messageDigest(change.message.key) : null,
-              contentHash: change.message.contentHash,
-              forgetAt: now + change.message.dedupeMs,
-            },
-      push: change.push === undefined ? null : targetArgs(change.push),
-      then: change.then?.do ?? "go on",
-      dueAt: change.then?.do === "park" ? (change.then.dueAt ?? null) : null,
-      graceMs: change.then?.do === "end" ? (change.then.graceMs ?? 0) : 0,
-      leaseMs: change.then?.do === "end" ? (change.then.claim?.leaseMs ?? 0) : 0,
-      node: this.#node,
-      now,
-    };
-    const result = await this.#thread.run("commit", args);
+    const by = { node: this.#node, now: this.now() };
+    const result = await this.#thread.run("commit", commitArgs(change, by));
     if (result.kind !== "committed") return result;
-    this.#signal.turnChanged(key);
+    this.#signal.turnChanged(change.key);
     if (result.due) this.#signal.due();
     if (result.next === null) return { kind: "committed", length: result.length, next: undefined };
     const next = this.#claim(result.next);
@@ -285,15 +218,15 @@ class SqliteStore implements Store {
   }
 
   async listTurns(query: Parameters<Store["listTurns"]>[0]) {
-    return this.#reader.page(query);
+    return this.#lists.page(query);
   }
 
   async listTroubled(limit: number, after = 0) {
-    return this.#reader.troubled(limit, after);
+    return this.#lists.troubled(limit, after);
   }
 
   async listUnfinished(query: UnfinishedQuery) {
-    return this.#reader.unfinished(query);
+    return this.#lists.unfinished(query);
   }
 
   async forget({ after, ...step }: Forget): Promise<Forgotten> {
@@ -306,7 +239,7 @@ class SqliteStore implements Store {
     for (let turns = 0; ;) {
       const step = await this.#thread.run("erase", { ...args, limit: erasedAtOnce, now: this.now() });
       turns += step.turns;
-      this.#knownKeys.clear();
+      this.keys.forget();
       if (step.kind === "running") return { kind: "running", turns };
       if (step.kind === "unknown" && turns === 0) return { kind: "unknown" };
       if (step.kind === "unknown" || !step.more) return { kind: "erased", turns };
