@@ -1,8 +1,9 @@
 /** Makes the pages of `docs/reference/`: the settings out of their table, errors and limits out of the code. See `scripts/generate.ts` at the root. */
 import { join } from "node:path";
 
+import { CONFIG_FILE } from "../src/node/setting-sources.ts";
 import type { Setting } from "../src/node/setting.ts";
-import { CONFIG_FILE, flagOf, SETTING_NAMES, SETTINGS, variableOf } from "../src/node/settings.ts";
+import { flagOf, SETTING_NAMES, SETTINGS, variableOf } from "../src/node/settings.ts";
 import type { SettingName } from "../src/node/settings.ts";
 import { hasLargerUnit, inLargestUnit } from "./reference/amount.ts";
 import { errorsPage } from "./reference/errors.ts";

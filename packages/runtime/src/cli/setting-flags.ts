@@ -2,8 +2,9 @@
 import { Option } from "commander";
 import type { Command } from "commander";
 
+import { CONFIG_FILE, resolveSettings } from "../node/setting-sources.ts";
 import type { Setting } from "../node/setting.ts";
-import { CONFIG_FILE, flagOf, resolveSettings, SETTING_NAMES, SETTINGS, variableOf } from "../node/settings.ts";
+import { flagOf, SETTING_NAMES, SETTINGS, variableOf } from "../node/settings.ts";
 import type { SettingName, Settings } from "../node/settings.ts";
 
 /** Gives a command the flags of some settings, and `--config`. */

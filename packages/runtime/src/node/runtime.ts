@@ -33,7 +33,7 @@ import type { Log } from "./log.ts";
 import { findMeter } from "./metering.ts";
 import { openPush } from "./push.ts";
 import { startRetention } from "./retention.ts";
-import { checkSettings } from "./settings.ts";
+import { checkSettings } from "./setting-sources.ts";
 import type { Settings, SomeSettings } from "./settings.ts";
 import { nearest } from "./spelling.ts";
 import { findTracer } from "./tracing.ts";

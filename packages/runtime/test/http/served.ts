@@ -17,7 +17,7 @@ import { openCore } from "../../src/node/core.ts";
 import type { Core } from "../../src/node/core.ts";
 import { linksTo } from "../../src/node/files.ts";
 import { takeHome } from "../../src/node/home.ts";
-import { checkSettings } from "../../src/node/settings.ts";
+import { checkSettings } from "../../src/node/setting-sources.ts";
 import type { SomeSettings } from "../../src/node/settings.ts";
 
 export const BASE = "http://127.0.0.1:6956";

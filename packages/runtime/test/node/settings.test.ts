@@ -4,16 +4,11 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 
+import { checkSettings, resolveSettings } from "../../src/node/setting-sources.ts";
+import type { SettingsSources } from "../../src/node/setting-sources.ts";
 import type { Setting } from "../../src/node/setting.ts";
-import {
-  checkSettings,
-  flagOf,
-  resolveSettings,
-  SETTING_NAMES,
-  SETTINGS,
-  variableOf,
-} from "../../src/node/settings.ts";
-import type { SettingName, SettingsSources } from "../../src/node/settings.ts";
+import { flagOf, SETTING_NAMES, SETTINGS, variableOf } from "../../src/node/settings.ts";
+import type { SettingName } from "../../src/node/settings.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "nylorun-settings-"));
 after(() => rmSync(folder, { recursive: true }));
