@@ -99,7 +99,7 @@ const TABLES: readonly (readonly [title: string, rows: readonly Row[]])[] = [
         then: "`plan.invalid`",
       },
       { what: "characters of a step's note", from: ["runtime/src/turn/plan.ts", "noteLimit"], then: "`plan.invalid`" },
-      { what: "characters of a step text", from: ["runtime/src/turn/face.ts", "sayLimit"], then: "`say.invalid`" },
+      { what: "characters of a step text", from: ["runtime/src/turn/arguments.ts", "sayLimit"], then: "`say.invalid`" },
     ],
   ],
   [

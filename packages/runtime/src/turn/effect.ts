@@ -4,7 +4,7 @@
 import { EffectError, WaitExpired } from "@nylorun/agents";
 import type { Effect, EffectOptions } from "@nylorun/agents";
 
-import { checkedProgress, checkedText, checkedUsage } from "./face.ts";
+import { checkedProgress, checkedText, checkedUsage } from "./arguments.ts";
 import { standing } from "./journal.ts";
 import type { Completion, EffectEnded, EffectLost, EffectResult, EffectStarted, Totals } from "./journal.ts";
 import { isOutcomeUnknown, recordedError, resultOf } from "./json.ts";

@@ -1,4 +1,4 @@
-/** The author's `Turn`: checks what is called, and turns it into what is journaled. */
+/** The author's `Turn`: turns what is called into what is journaled. */
 import { AgentError, Cancelled } from "@nylorun/agents";
 import type {
   AgentAnswer,
@@ -8,25 +8,31 @@ import type {
   FileVersion,
   Interaction,
   Plan,
-  ProgressReport,
   Question,
   Turn,
-  Usage,
   WaitOptions,
 } from "@nylorun/agents";
 
+import {
+  checkedProgress,
+  checkedText,
+  checkedUsage,
+  checkName,
+  checkTime,
+  invalid,
+  keyOf,
+  sayLimit,
+  wholeTime,
+} from "./arguments.ts";
 import { realSubject } from "./callee.ts";
+import { createChance } from "./chance.ts";
 import { checkedCall, Delegation } from "./delegation.ts";
 import type { Watch } from "./effect.ts";
-import type { InteractionOpened, Start, Totals } from "./journal.ts";
+import type { InteractionOpened, Start } from "./journal.ts";
 import { createPlan } from "./plan.ts";
 import type { KeptFile, Place } from "./ports.ts";
 import type { OwnCalls } from "./relay.ts";
 import type { Run } from "./run.ts";
-
-const sayLimit = 4000;
-const nameLimit = 200;
-const stageLimit = 120;
 
 interface Keeping {
   readonly work: "file" | "folder";
@@ -256,96 +262,4 @@ export function createTurn(run: Run): Turn {
       ...keyOf(given),
     };
   }
-}
-
-/** Time and chance that are the same on every replay: they follow from how far the run has come, and a secret seed (E15). */
-function createChance(run: Run) {
-  let step = -1;
-  let calls = 0;
-  const inStep = (name: string): void => {
-    if (run.inStep) return;
-    throw new AgentError(
-      "turn.unjournaled",
-      `turn.${name}() was called after awaiting something that is not turn's: a replay could not tell when. Call it before, or wrap what you awaited in turn.effect.`,
-    );
-  };
-  const draw = (name: string): string => {
-    inStep(name);
-    if (step !== run.replay.delivered) {
-      step = run.replay.delivered;
-      calls = 0;
-    }
-    const { context, turn } = run.record;
-    return run.ports.entropy.derive(`chance ${context}.${turn} ${step}.${calls++}`);
-  };
-  return {
-    now() {
-      inStep("now");
-      return run.now();
-    },
-    number: () => Number.parseInt(draw("random").slice(0, 13), 16) / 2 ** 52,
-    uuid() {
-      const hex = draw("uuid");
-      const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16);
-      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-    },
-  };
-}
-
-export function checkedText(text: string): string {
-  if (typeof text === "string" && text.trim() !== "" && text.length <= sayLimit) return text;
-  throw new AgentError("say.invalid", `turn.say takes a text of 1 to ${sayLimit} characters.`);
-}
-
-export function checkedProgress({ percent, stage, etaSeconds }: ProgressReport): ProgressReport {
-  const wrong = (field: string, expected: string, came: unknown) =>
-    new AgentError("progress.invalid", `turn.progress: ${field} must be ${expected}; it is ${String(came)}.`);
-  if (percent !== undefined && !Number.isFinite(percent)) throw wrong("percent", "a finite number", percent);
-  if (stage !== undefined && typeof stage !== "string") throw wrong("stage", "a text", stage);
-  if (etaSeconds !== undefined && etaSeconds !== null && !(Number.isFinite(etaSeconds) && etaSeconds >= 0)) {
-    throw wrong("etaSeconds", "a finite number from 0, or null when unknown", etaSeconds);
-  }
-  return {
-    ...(percent !== undefined && { percent: Math.min(100, Math.max(0, percent)) }),
-    ...(stage !== undefined && { stage: [...stage].slice(0, stageLimit).join("") }),
-    ...(etaSeconds !== undefined && { etaSeconds }),
-  };
-}
-
-export function checkedUsage({ tokens, costUsd }: Usage): Totals {
-  for (const [field, value] of Object.entries({ tokens, costUsd })) {
-    const isWhole = field === "costUsd" || Number.isSafeInteger(value);
-    if (value === undefined || (Number.isFinite(value) && value >= 0 && isWhole)) continue;
-    const expected = field === "costUsd" ? "a finite number" : "a whole number";
-    throw invalid(`usage: ${field} must be ${expected} from 0; it is ${String(value)}.`);
-  }
-  return { ...(tokens !== undefined && { tokens }), ...(costUsd !== undefined && { costUsd }) };
-}
-
-function checkName(call: string, name: string): void {
-  if (typeof name === "string" && name !== "" && name.length <= nameLimit) return;
-  throw invalid(`turn.${call} takes a name of 1 to ${nameLimit} characters first.`);
-}
-
-function checkTime(field: string, value: number | undefined, least: number): void {
-  if (value === undefined || (Number.isFinite(value) && value >= least)) return;
-  throw invalid(`${field} must be milliseconds, ${least} or more; it is ${String(value)}.`);
-}
-
-/** What is as good as for ever, in milliseconds: three thousand years. A moment after it is still one that a date, and every store, can hold. */
-const longestMs = 1e14;
-
-/** Stores keep whole milliseconds. */
-function wholeTime(ms: number): number {
-  return Math.min(Math.ceil(ms), longestMs);
-}
-
-function keyOf({ key }: { readonly key?: string }): { readonly key?: string } {
-  if (key === undefined) return {};
-  if (typeof key === "string" && key !== "" && key.length <= nameLimit) return { key };
-  throw invalid(`A key must be a text of 1 to ${nameLimit} characters.`);
-}
-
-function invalid(message: string): AgentError {
-  return new AgentError("call.invalid", message);
 }

@@ -103,7 +103,7 @@ export const wrongEngines: Readonly<Record<string, readonly Change[]>> = {
 
   "draws chance anew in each run (E15)": [
     {
-      file: "face.ts",
+      file: "chance.ts",
       from: "run.ports.entropy.derive(`chance ${context}.${turn} ${step}.${calls++}`)",
       to: "run.ports.entropy.hex(32 + 0 * context * turn * calls++)",
     },
