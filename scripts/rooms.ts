@@ -166,11 +166,30 @@ export const ROOMS: readonly Room[] = [
     sql: true,
     development: true,
   },
+  // Some of what strangers hand in comes through no export, but a command: it is handed to what reads it.
+  {
+    name: "fuzzing",
+    at: ["test/fuzz"],
+    imports: [
+      "*",
+      "tests",
+      "examples",
+      "runtime/access",
+      "runtime/node",
+      "runtime/store",
+      "runtime/store/sqlite",
+      "runtime ports",
+    ],
+    environment: true,
+    loads: true,
+    sql: true,
+    development: true,
+  },
   // What takes long puts a package's own tests through more of the same, and its load is the benchmarks'.
   {
     name: "soaks",
     at: ["test/soak"],
-    imports: ["*", "tests", "package tests", "benchmarks"],
+    imports: ["*", "tests", "fuzzing", "package tests", "benchmarks"],
     environment: true,
     loads: true,
     sql: true,

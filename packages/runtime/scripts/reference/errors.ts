@@ -124,7 +124,7 @@ export function errorsPage(): string {
 
 function refused(): Refusal[] {
   // That one chooses among the others.
-  const { storeRefusal: _, ...rest } = refusals;
+  const { laterRefusal: _, ...rest } = refusals;
   const all = Object.entries(rest).map(([name, one]): Refusal => {
     if (typeof one !== "function") return one;
     const sample = SAMPLES[name];

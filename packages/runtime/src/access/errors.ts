@@ -12,5 +12,7 @@ export class AccessError extends Error {
 export type AccessErrorCode =
   /** A subject is no text of 1-200 visible ASCII characters. */
   | "subject.invalid"
+  /** The keys by which an issuer's tokens are checked cannot be had. */
+  | "issuer.unreachable"
   /** The key that cards are to be signed with is none. */
   | "cardKey.invalid";

@@ -3,12 +3,14 @@
  * name the issuer, be meant for this Runtime, and end. Whose it is, is what the issuer's template makes of its claims; the issuer's
  * name stands before it, so that two issuers' "alice" are two.
  */
-import { createLocalJWKSet, createRemoteJWKSet, decodeJwt, errors, jwtVerify } from "jose";
-import type { JSONWebKeySet, JWTPayload, JWTVerifyGetKey } from "jose";
+import { decodeJwt, errors, jwtVerify } from "jose";
+import type { JSONWebKeySet, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose";
 
 import type { Authenticate } from "./api-keys.ts";
 import { bearerToken } from "./bearer.ts";
 import { AccessError } from "./errors.ts";
+import { keysAt, keysIn } from "./issuer-keys.ts";
+import type { IssuerKeysOptions } from "./issuer-keys.ts";
 import { checkSubject } from "./subject.ts";
 
 /** One issuer, as the setting `jwtIssuers` has it. */
@@ -30,14 +32,19 @@ export interface JwtIssuer {
 const ALGORITHMS = ["RS256", "ES256", "EdDSA", "Ed25519"];
 /** How far an issuer's clock may be off, in seconds. */
 const CLOCK_TOLERANCE = 30;
-/** For the issuer's keys, in milliseconds. */
-const KEYS_TIMEOUT = 5_000;
 /** Characters. A longer token carries more than who somebody is. */
 const LONGEST = 8_192;
 
-/** Reads `Authorization: Bearer <token>`. What is no token of these issuers is undefined; it throws when their keys are not to be had. */
-export function authenticateByJwt(issuers: readonly JwtIssuer[]): Authenticate {
-  const known = issuers.map((issuer) => ({ issuer, keys: keysOf(issuer) }));
+/**
+ * Reads `Authorization: Bearer <token>`. What is no token of these issuers is undefined.
+ *
+ * @throws AccessError `issuer.unreachable`: their keys are not to be had, which says nothing about the token.
+ */
+export function authenticateByJwt(issuers: readonly JwtIssuer[], options: IssuerKeysOptions = {}): Authenticate {
+  const known = issuers.map((issuer) => {
+    const { jwks, jwksUrl } = issuer;
+    return { issuer, keys: jwks === undefined ? keysAt(jwksUrl!, options) : keysIn(jwks) };
+  });
   return async (request) => {
     const token = bearerToken(request.headers.get("authorization"));
     if (token === undefined || token.length > LONGEST) return undefined;
@@ -50,11 +57,6 @@ export function authenticateByJwt(issuers: readonly JwtIssuer[]): Authenticate {
     }
     return undefined;
   };
-}
-
-function keysOf({ jwks, jwksUrl }: JwtIssuer): JWTVerifyGetKey {
-  if (jwks !== undefined) return createLocalJWKSet(jwks);
-  return createRemoteJWKSet(new URL(jwksUrl!), { timeoutDuration: KEYS_TIMEOUT });
 }
 
 /** Who the token says made it: nothing is believed of it, it only tells whose keys to try. */
@@ -71,29 +73,51 @@ async function verify(
   { issuer, audience }: JwtIssuer,
   keys: JWTVerifyGetKey,
 ): Promise<JWTPayload | undefined> {
+  const checks: JWTVerifyOptions = {
+    issuer,
+    audience,
+    algorithms: ALGORITHMS,
+    requiredClaims: ["exp"],
+    clockTolerance: CLOCK_TOLERANCE,
+  };
   try {
-    const { payload } = await jwtVerify(token, keys, {
-      issuer,
-      audience,
-      algorithms: ALGORITHMS,
-      requiredClaims: ["exp"],
-      clockTolerance: CLOCK_TOLERANCE,
-    });
-    return payload;
+    return (await jwtVerify(token, keys, checks)).payload;
   } catch (error) {
-    // The token is at fault. What else goes wrong (the keys cannot be fetched) says nothing about it.
-    if (error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid) throw error;
-    if (error instanceof errors.JOSEError && error.code !== "ERR_JOSE_GENERIC") return undefined;
-    throw error;
+    // The keys cannot be had. Whatever else goes wrong, the token is at fault.
+    if (error instanceof AccessError) throw error;
+    return error instanceof errors.JWKSMultipleMatchingKeys ? verifyByAny(token, error, checks) : undefined;
   }
 }
 
-/** undefined: a claim that the template needs is missing or no text, or what comes of it is no subject. */
+/** A token need not name its key: then it is that of any one that it fits. */
+async function verifyByAny(
+  token: string,
+  keys: AsyncIterable<CryptoKey>,
+  checks: JWTVerifyOptions,
+): Promise<JWTPayload | undefined> {
+  for await (const key of keys) {
+    try {
+      return (await jwtVerify(token, key, checks)).payload;
+    } catch (error) {
+      if (!(error instanceof errors.JWSSignatureVerificationFailed)) return undefined;
+    }
+  }
+  return undefined;
+}
+
+/** A claim in braces, and the text up to the next one. */
+const PIECE = /\{([^{}]+)\}([^{}]*)/g;
+
+/**
+ * undefined: a claim that the template needs is missing or no text, or what comes of it is no subject. A claim that holds the text that
+ * stands between it and the next one is none either: `a/b` and `c` would be whom `a` and `b/c` are.
+ */
 function subjectOf(claims: JWTPayload, { name, subject = `${name}:{sub}` }: JwtIssuer): string | undefined {
   let complete = true;
-  const text = subject.replaceAll(/\{([^{}]+)\}/g, (_, claim: string) => {
+  const text = subject.replaceAll(PIECE, (piece, claim: string, between: string, at: number) => {
     const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
-    if (typeof value === "string" && value !== "") return value;
+    const isLast = at + piece.length === subject.length;
+    if (typeof value === "string" && value !== "" && (isLast || !value.includes(between))) return value + between;
     complete = false;
     return "";
   });

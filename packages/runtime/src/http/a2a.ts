@@ -44,7 +44,7 @@ import { answerLate } from "./late-answer.ts";
 import type { Limits } from "./limits.ts";
 import type { RunMethod } from "./methods.ts";
 import { OFFERED } from "./offered.ts";
-import { bodyLost, internal, noSubject, noSuchAgent, storeRefusal, tooLarge, unauthenticated } from "./refusals.ts";
+import { bodyLost, internal, noSubject, noSuchAgent, laterRefusal, tooLarge, unauthenticated } from "./refusals.ts";
 import { isStillWaiting } from "./send-message.ts";
 import { traceparentOf } from "./trace.ts";
 
@@ -137,7 +137,7 @@ export function createA2aEndpoint(options: A2aOptions): A2aEndpoint {
 /** What is no answer to the call, but one of the server: there is no room for it now. */
 function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof Refused) return error.refusal;
-  return storeRefusal(error);
+  return laterRefusal(error);
 }
 
 interface Caller {

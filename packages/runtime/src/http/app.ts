@@ -43,7 +43,7 @@ import {
   stopping,
   storeDown,
   storeFull,
-  storeRefusal,
+  laterRefusal,
   unauthenticated,
   wrongHost,
   wrongMethod,
@@ -176,7 +176,7 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
     .notFound((c) => others.fetch(c.req.raw))
     .onError((error, c) => {
       if (error instanceof Refused) return refuse(error.refusal);
-      const refusal = storeRefusal(error);
+      const refusal = laterRefusal(error);
       if (refusal !== undefined) return refuse(refusal);
       return refuse(internal(logFailure(log, error, { headers: c.req.raw.headers, fields: { path: c.req.path } })));
     });

@@ -1,6 +1,7 @@
 /** Every answer that is an HTTP error, and none of JSON-RPC's: what came, what was expected, what to do. */
 import type { ReportError } from "@nylorun/protocol";
 
+import { AccessError } from "../access/errors.ts";
 import { StoreError } from "../store/errors.ts";
 import type { Refusal } from "./answer.ts";
 
@@ -230,6 +231,14 @@ export const storeDown: Refusal = {
   headers: { "Retry-After": "5" },
 };
 
+/** Nothing is said about the token: it could not be looked at. */
+export const issuerDown: Refusal = {
+  status: 503,
+  code: "issuer.down",
+  message: "The token cannot be checked now: its issuer's keys are not to be had. Send this again later.",
+  headers: { "Retry-After": "5" },
+};
+
 /** Something went wrong in here. The caller learns that, and under which id the log tells more (I10). */
 export const internal = (traceId: string): Refusal => ({
   status: 500,
@@ -238,8 +247,9 @@ export const internal = (traceId: string): Refusal => ({
   details: { traceId },
 });
 
-/** What the store cannot do now, and why; undefined: something else is wrong. */
-export function storeRefusal(error: unknown): Refusal | undefined {
+/** What the store, or an issuer of tokens, cannot do now, and why; undefined: something else is wrong. */
+export function laterRefusal(error: unknown): Refusal | undefined {
+  if (error instanceof AccessError && error.code === "issuer.unreachable") return issuerDown;
   if (!(error instanceof StoreError)) return undefined;
   if (error.code === "store.full") return storeFull;
   return error.code === "store.unavailable" ? storeDown : undefined;

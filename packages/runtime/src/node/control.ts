@@ -16,7 +16,7 @@ import { logFailure } from "../http/failure-log.ts";
 import type { Log } from "../http/failure-log.ts";
 import type { Operations } from "../http/operations.ts";
 import { createHomeRoutes, createKeyRoutes, createOperatorRoutes } from "../http/operator.ts";
-import { internal, noSuchPath, storeRefusal } from "../http/refusals.ts";
+import { internal, noSuchPath, laterRefusal } from "../http/refusals.ts";
 import { RuntimeError } from "./errors.ts";
 import type { Home } from "./home.ts";
 
@@ -50,7 +50,7 @@ export async function serveControl({ home, log, url, ...options }: ControlOption
     .route("/", createOperatorRoutes(options))
     .notFound(() => refuse(noSuchPath))
     .onError((error, c) => {
-      const refusal = storeRefusal(error);
+      const refusal = laterRefusal(error);
       if (refusal !== undefined) return refuse(refusal);
       const { headers } = c.req.raw;
       return refuse(internal(logFailure(log, error, { headers, fields: { command: c.req.path } })));

@@ -161,7 +161,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     progress: core.progress,
     operations,
     tracer: core.tracer,
-    authenticate: checked(options.authenticate) ?? (await authenticator(core, settings)),
+    authenticate: checked(options.authenticate) ?? (await authenticator(core, settings, log)),
     log,
     metrics: core.metrics,
     disk: core.disk,
@@ -242,11 +242,12 @@ async function checkStore(store: Store, log: Log, stopping: AbortSignal): Promis
 }
 
 /** By key, and by the tokens of whom the operator trusts. */
-async function authenticator({ store }: Core, { jwtIssuers }: Settings): Promise<Authenticate> {
+async function authenticator({ store }: Core, { jwtIssuers }: Settings, log: Log): Promise<Authenticate> {
   const byKey = authenticateByApiKey(store.keys);
   if (jwtIssuers.length === 0) return byKey;
   const { authenticateByJwt } = await import("../access/jwt.ts");
-  const byToken = authenticateByJwt(jwtIssuers);
+  const onTrouble = (error: Error) => log.warn({ error }, "Tokens of an issuer cannot be checked.");
+  const byToken = authenticateByJwt(jwtIssuers, { onTrouble });
   return async (request) => (await byKey(request)) ?? byToken(request);
 }
 

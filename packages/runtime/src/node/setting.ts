@@ -7,6 +7,7 @@ import { homedir } from "node:os";
 import { resolve } from "node:path";
 
 import type { JwtIssuer } from "../access/jwt.ts";
+import { usableKeys } from "../access/key-set.ts";
 import { HostList } from "../dial/host-list.ts";
 
 /** One setting. `T` is what the program works with. */
@@ -201,7 +202,7 @@ export function jwtIssuers(options: About): Setting<readonly JwtIssuer[]> {
     doc: options.doc,
     placeholder: "json",
     allowed:
-      'a list of {"name", "issuer", "audience"} with either "jwksUrl" (https, or http on this machine) or "jwks", and if wanted "subject", such as "{tenant}/{sub}"; names are 1-60 of a-z, 0-9 and "-", no two alike',
+      'a list of {"name", "issuer", "audience"} with either "jwksUrl" (https, or http on this machine) or "jwks" (public keys, of RSA, P-256 or Ed25519 at least one), and if wanted "subject", such as "{tenant}/{sub}", with some text between two claims; names are 1-60 of a-z, 0-9 and "-", no two alike',
     default: [],
     defaultText: undefined,
     fromText(text) {
@@ -225,16 +226,23 @@ function isIssuer(value: unknown): value is JwtIssuer {
     /^[a-z0-9][a-z0-9-]{0,59}$/.test(name) &&
     isText(issuer) &&
     isText(audience) &&
-    (subject === undefined || isText(subject)) &&
+    (subject === undefined || isTemplate(subject)) &&
     (jwks === undefined) !== (jwksUrl === undefined) &&
     (jwks === undefined || isKeySet(jwks)) &&
     (jwksUrl === undefined || isKeysUrl(jwksUrl))
   );
 }
 
+/** Claims in braces, and text between any two: which is which would be anybody's guess otherwise. */
+function isTemplate(value: unknown): boolean {
+  return typeof value === "string" && /^[^{}]*(?:\{[^{}]+\}(?:$|[^{}]+))*$/.test(value) && value !== "";
+}
+
+/** A private key has no place in settings, and a set in which nothing can be used would refuse everybody. */
 function isKeySet(value: unknown): boolean {
-  const keys = (value as { keys?: unknown } | null)?.keys;
-  return Array.isArray(keys) && keys.every((key: { kty?: unknown } | null) => typeof key?.kty === "string");
+  const usable = usableKeys(value) ?? [];
+  const { keys } = value as { keys: readonly ({ d?: unknown } | null)[] };
+  return usable.length > 0 && keys.every((key) => key?.d === undefined);
 }
 
 /** Whoever can change the keys on their way can be anybody. */

@@ -1,11 +1,12 @@
 /** Tokens of trusted issuers: which are taken, as whom, and which are not. */
 import assert from "node:assert/strict";
+import { generateKeyPairSync, sign as signBytes } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
 
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import type { JWK } from "jose";
+import type { JSONWebKeySet, JWK } from "jose";
 
 import { authenticateByJwt } from "../../src/access/jwt.ts";
 import type { JwtIssuer } from "../../src/access/jwt.ts";
@@ -34,7 +35,8 @@ interface Claims {
 function sign({ alg, privateKey, jwk }: Key, claims: Claims = {}): Promise<string> {
   const { iss = ISSUER, exp = "1m", ...rest } = claims;
   const { aud = "aud" in claims ? undefined : AUDIENCE, ...others } = rest;
-  let token = new SignJWT({ sub: "alice", ...others }).setProtectedHeader({ alg, kid: jwk.kid! }).setIssuer(iss);
+  const header = { alg, ...(jwk.kid !== undefined && { kid: jwk.kid }) };
+  let token = new SignJWT({ sub: "alice", ...others }).setProtectedHeader(header).setIssuer(iss);
   if (aud !== undefined) token = token.setAudience(aud);
   if (!("exp" in claims) || claims.exp !== undefined) token = token.setExpirationTime(exp);
   return token.sign(privateKey);
@@ -106,6 +108,47 @@ describe("a token", () => {
     assert.equal(await subjectOf(await sign(keys[1]!, { tenant: "{sub}" }), templated), "{sub}/alice");
   });
 
+  test("is nobody's where its claims could be two people's: what stands between two claims is in none of them", async () => {
+    const templated = [{ ...issuer, subject: "{tenant}/{sub}@x" }];
+    assert.equal(await subjectOf(await sign(keys[1]!, { tenant: "a", sub: "b/c" }), templated), "a/b/c@x");
+    assert.equal(await subjectOf(await sign(keys[1]!, { tenant: "a/b", sub: "c" }), templated), undefined);
+  });
+
+  test("need not name its key", async () => {
+    const two = await makeKey("ES256", "second");
+    const jwks = {
+      keys: [keys[1]!.jwk, two.jwk].map((jwk) => ({ ...jwk, kid: undefined })),
+    } as unknown as JSONWebKeySet;
+    const nameless = { ...two, jwk: {} };
+    assert.equal(await subjectOf(await sign(nameless), [{ ...issuer, jwks }]), "app:alice");
+    assert.equal(await subjectOf(await sign({ ...stranger, jwk: {} }), [{ ...issuer, jwks }]), undefined);
+    assert.equal(await subjectOf(await sign(nameless, { aud: "another" }), [{ ...issuer, jwks }]), undefined);
+  });
+
+  test("is checked by the keys that are any good; one that is not is nobody's (RFC 7517, section 5)", async () => {
+    const short = generateKeyPairSync("rsa", { modulusLength: 1024 });
+    const jwks = {
+      keys: [
+        null,
+        { kty: "RSA", kid: "empty" },
+        { kty: "AKP", kid: "unknown", alg: "ML-DSA-44" },
+        { ...short.publicKey.export({ format: "jwk" }), kid: "short" },
+        { ...(await exportJWK(stranger.privateKey)), kid: "told" },
+        ...keys.map(({ jwk }) => jwk),
+      ],
+    } as JSONWebKeySet;
+    const mixed = [{ ...issuer, jwks }];
+    assert.equal(await subjectOf(await sign(keys[0]!), mixed), "app:alice");
+    const claims = { iss: ISSUER, aud: AUDIENCE, sub: "alice", exp: Math.floor(Date.now() / 1000) + 60 };
+    const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const text = `${encode({ alg: "RS256", kid: "short" })}.${encode(claims)}`;
+    const signature = signBytes("sha256", Buffer.from(text), short.privateKey).toString("base64url");
+    assert.equal(await subjectOf(`${text}.${signature}`, mixed), undefined);
+    for (const kid of ["empty", "unknown", "told"]) {
+      assert.equal(await subjectOf(await sign({ ...stranger, jwk: { kid } }), mixed), undefined, kid);
+    }
+  });
+
   test("that is none is nobody's", async () => {
     const authenticate = authenticateByJwt([issuer]);
     for (const token of ["x", "a.b.c", "nyl_0000000000000000000000000000000000000000000", `${"a".repeat(9000)}.b.c`]) {
@@ -144,8 +187,42 @@ describe("keys at an address", () => {
     status = 500;
     const jwksUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
     const authenticate = authenticateByJwt([{ name: "app", issuer: ISSUER, audience: AUDIENCE, jwksUrl }]);
-    await assert.rejects(authenticate(requestWith(await sign(key))));
+    await assert.rejects(authenticate(requestWith(await sign(key))), { code: "issuer.unreachable" });
     // Other issuers' tokens are not asked about.
     assert.equal(await authenticate(requestWith(await sign(key, { iss: "https://evil.example.com" }))), undefined);
+  });
+
+  test("are not asked for again at once when they could not be had: who sends tokens does not decide how often", async () => {
+    let asked = 0;
+    let now = 0;
+    const troubles: string[] = [];
+    const answers: readonly (() => Response)[] = [
+      () => new Response(null, { status: 302, headers: { location: "https://evil.example/" } }),
+      () => new Response("x".repeat(2 * 1024 * 1024)),
+      () => new Response("<html>"),
+      () => Response.json([]),
+      () => Response.json({ keys: [key.jwk] }),
+    ];
+    const authenticate = authenticateByJwt(
+      [{ name: "app", issuer: ISSUER, audience: AUDIENCE, jwksUrl: "https://id.example.com/keys" }],
+      { fetch: async () => answers[asked++]!(), now: () => now, onTrouble: ({ message }) => troubles.push(message) },
+    );
+    const token = await sign(key);
+    for (let tries = 1; tries < answers.length; tries++, now += 5_000) {
+      for (let again = 0; again < 3; again++) {
+        await assert.rejects(authenticate(requestWith(token)), { code: "issuer.unreachable" });
+      }
+      assert.equal(asked, tries);
+    }
+    assert.deepEqual(
+      troubles.map((text) => text.replace(/^.*keys: /, "")),
+      [
+        "it answers 302.",
+        "the answer is longer than 1048576 bytes.",
+        "the answer is not JSON.",
+        "the answer is no JWK set.",
+      ],
+    );
+    assert.deepEqual(await authenticate(requestWith(token)), { role: "subject", subject: "app:alice" });
   });
 });

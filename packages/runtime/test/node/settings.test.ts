@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -155,6 +156,16 @@ describe("settings", () => {
     };
     assert.deepEqual(settings({ flags: { jwtIssuers: JSON.stringify([issuer]) } }).jwtIssuers, [issuer]);
     assert.deepEqual(settings({ config: configFile({ jwtIssuers: [issuer] }) }).jwtIssuers, [issuer]);
+    const pair = generateKeyPairSync("ed25519");
+    const [publicKey, privateKey] = [pair.publicKey, pair.privateKey].map((key) => key.export({ format: "jwk" }));
+    const local = {
+      name: "local",
+      issuer: "x",
+      audience: "y",
+      subject: "a-{tenant}/{sub}-",
+      jwks: { keys: [publicKey] },
+    };
+    assert.deepEqual(settings({ config: configFile({ jwtIssuers: [local] }) }).jwtIssuers, [local]);
     const wrong = [
       { ...issuer, name: "App" },
       { ...issuer, audience: "" },
@@ -162,6 +173,13 @@ describe("settings", () => {
       { ...issuer, jwks: { keys: [] } },
       { ...issuer, jwksUrl: undefined },
       { ...issuer, secret: "x" },
+      { ...issuer, subject: "{tenant}{sub}" },
+      { ...issuer, subject: "{sub" },
+      { ...issuer, subject: "" },
+      { ...issuer, jwksUrl: undefined, jwks: { keys: [] } },
+      { ...issuer, jwksUrl: undefined, jwks: { keys: [null] } },
+      { ...issuer, jwksUrl: undefined, jwks: { keys: [{ kty: "RSA" }] } },
+      { ...issuer, jwksUrl: undefined, jwks: { keys: [publicKey, privateKey] } },
     ];
     for (const one of wrong)
       assert.equal(refusal({ config: configFile({ jwtIssuers: [one] }) })?.code, "setting.invalid");
