@@ -97,7 +97,7 @@ class Office implements AsyncDisposable {
 
   /** The task, once it is so. */
   async until(id: string, is: (task: Task) => boolean): Promise<Task> {
-    for (let tries = 0; tries < 400; tries++) {
+    for (let tries = 0; tries < 2000; tries++) {
       const task = await this.get(id);
       if (is(task)) return task;
       await delay(25);

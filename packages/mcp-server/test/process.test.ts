@@ -53,7 +53,7 @@ function start({ nodeArgs = [], reading = true }: { nodeArgs?: string[]; reading
     folder,
     send: (...messages) => child.stdin.write(messages.map((message) => `${JSON.stringify(message)}\n`).join("")),
     async next() {
-      for (const deadline = Date.now() + 5_000; lines.length === 0; await delay(2)) {
+      for (const deadline = Date.now() + 20_000; lines.length === 0; await delay(2)) {
         assert.ok(Date.now() < deadline, `nothing came; stderr: ${said}`);
       }
       const message = JSON.parse(lines.shift()!);

@@ -59,7 +59,7 @@ describe("nylorun answer", () => {
     place.run(["answer", task, "--key-file", "ada.key", ...args]);
   const stateOf = async (task: string) => (await serving.get(ada, "asks", task)).status.state;
   const until = async (task: string, reached: (state: string) => boolean) => {
-    for (let tries = 0; tries < 400; tries++) {
+    for (let tries = 0; tries < 10000; tries++) {
       if (reached(await stateOf(task))) return;
       await delay(25);
     }
@@ -201,7 +201,7 @@ describe("nylorun answer", () => {
       /^nylorun: The task waits for nothing but an earlier one/,
     );
     const lost = (await serving.send(ada, "asks", "lose", { returnImmediately: true })).result!.task.id;
-    for (let tries = 0; tries < 200; tries++) {
+    for (let tries = 0; tries < 1000; tries++) {
       if ((await place.run(["effects", "list", "--json"])).stdout.includes(lost)) break;
       await delay(25);
     }

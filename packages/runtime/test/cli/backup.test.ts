@@ -201,7 +201,7 @@ async function answer(serving: Serving, key: string, taskId: string): Promise<vo
 }
 
 async function until(is: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
+  for (let tries = 0; tries < 2000; tries++) {
     if (await is()) return;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }

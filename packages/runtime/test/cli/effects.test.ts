@@ -30,7 +30,7 @@ function payer(place: Place): { readonly file: string; readonly attempts: () => 
 }
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
+  for (let tries = 0; tries < 2000; tries++) {
     if (await condition()) return;
     await delay(25);
   }

@@ -164,7 +164,7 @@ describe("signing in", () => {
     type Listed = { readonly tasks: readonly { readonly subject?: string }[] };
     let mine: Listed = { tasks: [] };
     // Progress is told a moment after the change.
-    for (let tries = 0; tries < 200 && mine.tasks.length === 0; tries++) {
+    for (let tries = 0; tries < 1000 && mine.tasks.length === 0; tries++) {
       await delay(20);
       mine = (await (await ask("/v1/progress", { cookie: both })).json()) as Listed;
     }

@@ -57,7 +57,7 @@ describe("the operator's routes", async () => {
     attempts = 0;
     const configuration = { returnImmediately: true };
     const { id } = await served.send({ parts: [{ text }] }, { agent: "payer", configuration });
-    for (let tries = 0; tries < 500; tries++) {
+    for (let tries = 0; tries < 2000; tries++) {
       const effect = (await lost()).find(({ taskId }) => taskId === id);
       if (effect !== undefined) return { id, effect };
       await new Promise((done) => setTimeout(done, 5));
@@ -65,7 +65,7 @@ describe("the operator's routes", async () => {
     throw new Error("The effect was not lost.");
   }
   const outcome = async (id: string) => {
-    for (let tries = 0; tries < 500; tries++) {
+    for (let tries = 0; tries < 2000; tries++) {
       const task = await served.result<{ status: { state: string }; artifacts?: { parts: { text: string }[] }[] }>(
         "GetTask",
         { id },

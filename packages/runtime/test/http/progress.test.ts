@@ -395,7 +395,7 @@ describe("The tasks of the Runtime", () => {
     const end = async (act: (task: Task) => Promise<unknown>, text = "go"): Promise<any> => {
       const task = await served.send({ parts: [{ text }] }, { agent: "planner", ...activate });
       await act(task);
-      for (const deadline = Date.now() + 5_000; Date.now() < deadline; await delay(10)) {
+      for (const deadline = Date.now() + 20_000; Date.now() < deadline; await delay(10)) {
         const [found] = await latest(served, { query: `?task=planner:${task.id}` });
         if (found?.status === "error") return found;
       }

@@ -32,9 +32,9 @@ const stateOf = async (served: Served, id: string) =>
   (await served.result<Task>("GetTask", { id }, { agent: "gate" })).status.state;
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 5_000;
+  const deadline = performance.now() + 20_000;
   while (!(await condition())) {
-    assert.ok(performance.now() < deadline, "it did not come to that in 5 s");
+    assert.ok(performance.now() < deadline, "it did not come to that in 20 s");
     await delay(5);
   }
 }

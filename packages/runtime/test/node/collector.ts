@@ -82,7 +82,7 @@ export class Collector implements AsyncDisposable {
 
   /** The spans, once there are such. */
   async until(enough: (spans: readonly ExportedSpan[]) => boolean): Promise<readonly ExportedSpan[]> {
-    for (let tries = 0; tries < 400; tries++) {
+    for (let tries = 0; tries < 2000; tries++) {
       if (enough(this.spans)) return this.spans;
       await delay(25);
     }

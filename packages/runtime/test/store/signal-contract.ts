@@ -106,7 +106,7 @@ export function signalContract(name: string, open: OpenSignal, { nodes }: { read
 
 async function until(done: () => boolean): Promise<void> {
   for (let tries = 0; !done(); tries++) {
-    assert.ok(tries < 400, "nothing was heard");
+    assert.ok(tries < 2000, "nothing was heard");
     await delay(5);
   }
 }
