@@ -76,7 +76,7 @@ export interface Turn {
    *
    * @param name What it does, for operators. 1-200 characters; never shown to the caller. Need not be unique.
    * @param run Gets the effect's own key (the same on every attempt), signal, `say`, `usage` and `progress`; no other call of
-   *   `turn` may be made in it. What it returns must be JSON of at most 1 MiB, or nothing.
+   *   `turn` may be made in it. What it returns must be JSON of at most 1 MiB and 500 levels, or nothing.
    * @returns What `run` returned, after a round trip through JSON, the first time too: a `Date` has become a text, a `Map` an empty
    *   object.
    * @throws EffectError what `run` threw. Cancelled. AgentError `turn.unjournaled`, `turn.nested`, `turn.tooLarge`, `call.invalid`.

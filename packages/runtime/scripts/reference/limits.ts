@@ -78,6 +78,11 @@ const TABLES: readonly (readonly [title: string, rows: readonly Row[]])[] = [
         then: "`effect.tooLarge`",
       },
       {
+        what: "levels that it is nested, as any JSON of an agent's",
+        from: ["runtime/src/turn/json.ts", "nestingLimit"],
+        then: "`effect.tooLarge`",
+      },
+      {
         what: "attempts of an idempotent effect",
         from: ["runtime/src/turn/effect.ts", "attemptLimit"],
         then: "`effect.exhausted`",

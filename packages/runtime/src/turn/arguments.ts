@@ -3,12 +3,15 @@ import { AgentError } from "@nylorun/agents";
 import type { ProgressReport, Usage } from "@nylorun/agents";
 
 import type { Totals } from "./journal.ts";
+import { resultOf } from "./json.ts";
 
 export const sayLimit = 4000;
 const nameLimit = 200;
 const stageLimit = 120;
 /** What is as good as for ever, in milliseconds: three thousand years. A moment after it is still one that a date, and every store, can hold. */
 const longestMs = 1e14;
+/** Of one report: no sum of such is beyond what a number can be. */
+const mostCostUsd = 1e12;
 
 export function checkedText(text: string): string {
   if (typeof text === "string" && text.trim() !== "" && text.length <= sayLimit) return text;
@@ -32,10 +35,10 @@ export function checkedProgress({ percent, stage, etaSeconds }: ProgressReport):
 
 export function checkedUsage({ tokens, costUsd }: Usage): Totals {
   for (const [field, value] of Object.entries({ tokens, costUsd })) {
-    const isWhole = field === "costUsd" || Number.isSafeInteger(value);
-    if (value === undefined || (Number.isFinite(value) && value >= 0 && isWhole)) continue;
-    const expected = field === "costUsd" ? "a finite number" : "a whole number";
-    throw invalid(`usage: ${field} must be ${expected} from 0; it is ${String(value)}.`);
+    const fits = field === "costUsd" ? value! <= mostCostUsd : Number.isSafeInteger(value);
+    if (value === undefined || (fits && value >= 0)) continue;
+    const expected = field === "costUsd" ? `a number from 0 to ${mostCostUsd}` : "a whole number from 0";
+    throw invalid(`usage: ${field} must be ${expected}; it is ${String(value)}.`);
   }
   return { ...(tokens !== undefined && { tokens }), ...(costUsd !== undefined && { costUsd }) };
 }
@@ -53,6 +56,13 @@ export function checkTime(field: string, value: number | undefined, least: numbe
 /** Stores keep whole milliseconds. */
 export function wholeTime(ms: number): number {
   return Math.min(Math.ceil(ms), longestMs);
+}
+
+/** As it is kept, and shown. */
+export function jsonOf<T>(field: string, value: T): T {
+  const json = resultOf(value);
+  if ("error" in json) throw invalid(`${field} cannot be shown. ${json.error.message}`);
+  return json.value as T;
 }
 
 export function keyOf({ key }: { readonly key?: string }): { readonly key?: string } {

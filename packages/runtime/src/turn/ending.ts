@@ -22,11 +22,12 @@ export async function endingOf(result: Result, run: Run): Promise<EndingWithOutp
   if ("threw" in result) return failed(result.threw, run);
   const { returned } = result;
   if (returned === undefined) return { state: "completed" };
-  if (isReply(returned)) return { state: "completed", reply: returned.parts };
   if (typeof returned === "string") return completed({ text: returned }, run);
-  const json = resultOf(returned);
+  // A reply may be as long as a text.
+  const json = isReply(returned) ? resultOf(returned.parts, Infinity) : resultOf(returned);
   if ("error" in json)
     return failed(new TypeError(`run returned what cannot be an output. ${json.error.message}`), run);
+  if (isReply(returned)) return { state: "completed", reply: json.value as typeof returned.parts };
   return completed({ data: json.value, mediaType: "application/json" }, run);
 }
 

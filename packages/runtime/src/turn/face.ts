@@ -20,6 +20,7 @@ import {
   checkName,
   checkTime,
   invalid,
+  jsonOf,
   keyOf,
   sayLimit,
   wholeTime,
@@ -172,7 +173,10 @@ export function createTurn(run: Run): Turn {
       if (choices !== undefined && (choices.length === 0 || choices.length > 100)) {
         throw invalid(`turn.ask takes 1 to 100 choices; it got ${choices.length}.`);
       }
-      const extra = { ...(choices && { choices }), ...(schema && { schema }) };
+      const extra = {
+        ...(choices && { choices: jsonOf("choices", choices) }),
+        ...(schema && { schema: jsonOf("schema", schema) }),
+      };
       return wait(interaction("question", question, extra), question);
     },
 
@@ -256,7 +260,7 @@ export function createTurn(run: Run): Turn {
       id: ports.entropy.id(),
       at,
       prompt,
-      ...(detail && { detail: JSON.parse(JSON.stringify(detail)) as Record<string, unknown> }),
+      ...(detail && { detail: jsonOf("detail", detail) as Record<string, unknown> }),
       ...(expiresInMs !== undefined && { expiresAt: at + wholeTime(expiresInMs) }),
       ...extra,
       ...keyOf(given),

@@ -5,11 +5,17 @@ import type { EffectResult, RecordedError } from "./journal.ts";
 
 /** Of one result, in bytes of UTF-8. */
 export const resultLimit = 1024 * 1024;
+/** Levels of one result: what is nested much deeper, some that read it cannot (SQLite a thousand, `structuredClone` some thousands). */
+export const nestingLimit = 500;
 
 const encoder = new TextEncoder();
 
-/** The value as it would be read back; or why there is none. */
-export function resultOf(value: unknown): EffectResult {
+/**
+ * The value as it would be read back; or why there is none.
+ *
+ * @param limit In bytes of UTF-8.
+ */
+export function resultOf(value: unknown, limit = resultLimit): EffectResult {
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
@@ -24,11 +30,32 @@ export function resultOf(value: unknown): EffectResult {
       error: { name: "TypeError", code: "effect.notJson", message: `The result is no JSON, it is a ${typeof value}.` },
     };
   }
-  if (sizeOf(text) > resultLimit) {
+  if (limit < Infinity && sizeOf(text) > limit) {
     const message = "The result is larger than 1 MiB; keep it elsewhere, and return where.";
     return { error: { name: "RangeError", code: "effect.tooLarge", message } };
   }
+  if (isNestedDeeper(text, nestingLimit)) {
+    const message = `The result is nested deeper than ${nestingLimit} levels; keep it as a text.`;
+    return { error: { name: "RangeError", code: "effect.tooLarge", message } };
+  }
   return { value: JSON.parse(text) as unknown };
+}
+
+/** @param text JSON. Read and not walked through: what is nested so deep cannot be. */
+function isNestedDeeper(text: string, levels: number): boolean {
+  if (text.length < 2 * levels) return false;
+  let depth = 0;
+  let isInText = false;
+  for (let at = 0; at < text.length; at++) {
+    const letter = text[at];
+    if (letter === '"') isInText = !isInText;
+    else if (isInText) {
+      if (letter === "\\") at++;
+    } else if (letter === "[" || letter === "{") {
+      if (++depth > levels) return true;
+    } else if (letter === "]" || letter === "}") depth--;
+  }
+  return false;
 }
 
 /** What is kept of something that was thrown. */

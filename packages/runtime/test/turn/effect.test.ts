@@ -189,6 +189,7 @@ describe("an effect", () => {
           () => effect.progress({ percent: Number.NaN }),
           () => effect.usage({ tokens: -1 }),
           () => effect.usage({ tokens: 1.5 }),
+          () => effect.usage({ costUsd: 1e308 }),
           () => effect.say(""),
         ].map((call) => {
           try {
@@ -202,6 +203,7 @@ describe("an effect", () => {
     await using node = await stage.start(agent(run));
     assert.deepEqual(output(await node.ended(await node.send())), [
       "progress.invalid",
+      "call.invalid",
       "call.invalid",
       "call.invalid",
       "say.invalid",

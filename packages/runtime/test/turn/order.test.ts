@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { setImmediate, setTimeout } from "node:timers/promises";
 
+import { reply } from "@nylorun/agents";
 import type { Turn } from "@nylorun/agents";
 
 import type { Start } from "../../src/turn/journal.ts";
@@ -22,6 +23,11 @@ async function reborn(
   await node.letGo(turn);
   await node.kill();
   return stage.start(agent(run));
+}
+
+/** So many levels of lists. */
+function nested(levels: number): unknown {
+  return JSON.parse("[".repeat(levels) + "]".repeat(levels));
 }
 
 describe("what the function is handed", () => {
@@ -151,6 +157,8 @@ describe("what the function is handed", () => {
     },
     { what: "is larger than 1 MiB", value: () => "x".repeat(1024 * 1024), code: "effect.tooLarge" },
     { what: "is larger than 1 MiB in UTF-8 alone", value: () => "€".repeat(400_000), code: "effect.tooLarge" },
+    { what: "is nested a little too deep", value: () => nested(501), code: "effect.tooLarge" },
+    { what: "is nested as deep as 1 MiB can hold", value: () => nested(500_000), code: "effect.tooLarge" },
   ]) {
     test(`an error for a result that ${what}; the effect does not run again (E4, E6)`, async () => {
       await using stage = new Stage();
@@ -173,6 +181,35 @@ describe("what the function is handed", () => {
       assert.deepEqual(output(await node.ended(turn)), { error: code });
       assert.equal(times, 1);
     });
+  }
+});
+
+test("what is nested deep enough to be kept is handed back; brackets and quotes in texts count for nothing (E4, E6)", async () => {
+  await using stage = new Stage();
+  const text = '[{"\\\\'.repeat(1000);
+  await using node = await stage.start(
+    agent(async (turn) => ({
+      same: [
+        JSON.stringify(await turn.effect("deep", () => nested(500))) === JSON.stringify(nested(500)),
+        (await turn.effect("text", () => ({ [text]: text })))[text] === text,
+      ],
+    })),
+  );
+  assert.deepEqual(output(await node.ended(await node.send())), { same: [true, true] });
+});
+
+test("an output, a reply, a detail or a schema that is nested too deep fails the turn, once (E6)", async () => {
+  await using stage = new Stage();
+  await using node = await stage.start(
+    agent(async (turn) => {
+      if (turn.text === "reply") return reply({ data: nested(600) });
+      if (turn.text === "detail") return turn.approve({ prompt: "Go on?", detail: { deep: nested(600) } });
+      if (turn.text === "schema") return turn.ask({ prompt: "What?", schema: { deep: nested(600) } });
+      return nested(600);
+    }),
+  );
+  for (const text of ["output", "reply", "detail", "schema"]) {
+    assert.equal((await node.ended(await node.send(text))).state, "failed", text);
   }
 });
 

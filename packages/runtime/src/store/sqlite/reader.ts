@@ -133,7 +133,7 @@ export class Reader {
     const whose = subject === undefined ? "0" : "(SELECT subject FROM subjects WHERE name = ?)";
     const name = subject === undefined ? [] : [subject];
     return this.sql(
-      `SELECT day, agent, turns, tokens, cost_usd FROM usage WHERE subject = ${whose} AND day >= ? ORDER BY day, agent`,
+      `SELECT day, agent, turns, CAST(tokens AS REAL) AS tokens, cost_usd FROM usage WHERE subject = ${whose} AND day >= ? ORDER BY day, agent`,
     )
       .all(...name, Math.floor(from / dayMs))
       .map((row) => {

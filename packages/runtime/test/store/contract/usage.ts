@@ -63,6 +63,13 @@ export function usageContract(open: Open): void {
       assert.equal((await sums(place, "ada", dawn + dayMs - 1)).length, 3, "the whole day of the moment");
     });
 
+    it("is told when it has grown beyond what is exact", async () => {
+      await using place = await Place.open(open);
+      const tokens = Number.MAX_SAFE_INTEGER;
+      for (let turn = 0; turn < 4; turn++) await live(place, { subject: "ada" }, { steps: 0, tokens, costUsd: 1e12 });
+      assert.deepEqual(await sums(place, "ada"), [["echo", 0, { turns: 4, tokens: 4 * tokens, costUsd: 4e12 }]]);
+    });
+
     it("counts a turn that ends once, with what it had used until then", async () => {
       await using place = await Place.open(open);
       const accepted = await place.accept({ subject: "ada", claim: true });
