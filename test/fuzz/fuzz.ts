@@ -9,9 +9,11 @@ import { startA2a, startA2aPostgres } from "./targets/a2a.ts";
 import { startConnection } from "./targets/connection.ts";
 import { startFileLink } from "./targets/file-link.ts";
 import { startGateway } from "./targets/gateway.ts";
+import { startJwt } from "./targets/jwt.ts";
 import { startMcp } from "./targets/mcp.ts";
 import { startOperator } from "./targets/operator.ts";
 import { startProgress } from "./targets/progress.ts";
+import { startRestore } from "./targets/restore.ts";
 import { startSink } from "./targets/sink.ts";
 import { startWebhookAddress } from "./targets/webhook-address.ts";
 import { startWebhook } from "./targets/webhook.ts";
@@ -28,6 +30,8 @@ export const TARGETS: ReadonlyMap<string, StartTarget> = new Map([
   ["mcp", startMcp],
   ["webhook", startWebhook],
   ["sink", startSink],
+  ["restore", startRestore],
+  ["jwt", startJwt],
 ]);
 
 interface Entry {

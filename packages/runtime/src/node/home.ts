@@ -80,6 +80,17 @@ export function databaseOf(folder: string): string {
   return join(folder, "nylorun.db");
 }
 
+/**
+ * What comes from a home, and is to become one again.
+ *
+ * @throws RuntimeError `request.invalid`: it is not there, or no regular file, whose end may never come.
+ */
+export function checkFile(file: string): void {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined) throw new RuntimeError("request.invalid", `There is no file ${file}.`);
+  if (!found.isFile()) throw new RuntimeError("request.invalid", `${file} is no regular file.`);
+}
+
 /** What it holds is to go on elsewhere: served here too, it would be done twice. */
 export function markMoved(folder: string, to: string): void {
   writeFileSync(join(folder, MOVED), JSON.stringify({ at: new Date().toISOString(), to }), { mode: 0o600 });

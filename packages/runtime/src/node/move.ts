@@ -1,13 +1,11 @@
 /** Moves what a home holds to a database that many nodes share. */
-import { existsSync } from "node:fs";
-
 import type { FilesApart } from "../http/operations.ts";
 import { createLocalSignal } from "../store/local-signal.ts";
 import type { Imported, ImportOptions } from "../store/postgres/import.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
 import { RuntimeError } from "./errors.ts";
 import { filePlaceOf } from "./files.ts";
-import { checkNotMoved, isHome, markMoved, missingHome, takeHome } from "./home.ts";
+import { checkFile, checkNotMoved, isHome, markMoved, missingHome, takeHome } from "./home.ts";
 import type { Settings } from "./settings.ts";
 
 /**
@@ -45,7 +43,7 @@ export async function importHome(
   const { databaseUrl: url, databaseSchema: schema, fileFolder, s3Url } = settings;
   if (url === undefined)
     throw new RuntimeError("setting.invalid", "Say into which database: NYLORUN_DATABASE_URL=postgres://….");
-  if (!existsSync(file)) throw new RuntimeError("request.invalid", `There is no file ${file}.`);
+  checkFile(file);
   const [{ importInto }, { openSource }] = await Promise.all([
     import("../store/postgres/import.ts"),
     import("../store/sqlite/source.ts"),

@@ -1,11 +1,10 @@
 /** Makes a home out of a backup. */
-import { existsSync, mkdirSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { statSync } from "node:fs";
 
 import { restoreDatabase } from "../store/sqlite/restore.ts";
 import type { Restored } from "../store/sqlite/restore.ts";
 import { RuntimeError } from "./errors.ts";
-import { databaseOf, takeHome } from "./home.ts";
+import { checkFile, databaseOf, takeHome } from "./home.ts";
 
 /**
  * @param file What `nylorun backup` wrote. It stays as it is.
@@ -13,7 +12,6 @@ import { databaseOf, takeHome } from "./home.ts";
  * @throws RuntimeError `home.notEmpty`, `home.taken`, `home.unusable`; StoreError `store.broken`, `store.newer`.
  */
 export async function restoreHome(file: string, folder: string): Promise<Restored> {
-  mkdirSync(dirname(folder), { recursive: true });
   using home = await takeHome(folder, { purpose: "command", patienceMs: 0 });
   // A home begins with an empty file.
   if (statSync(databaseOf(home.folder), { throwIfNoEntry: false })?.size) {
@@ -22,6 +20,6 @@ export async function restoreHome(file: string, folder: string): Promise<Restore
       `The home ${folder} holds something already, and a restore would replace it. Choose another one with --home.`,
     );
   }
-  if (!existsSync(file)) throw new RuntimeError("request.invalid", `There is no file ${file}.`);
-  return await restoreDatabase(file, home.database);
+  checkFile(file);
+  return restoreDatabase(file, home.database);
 }

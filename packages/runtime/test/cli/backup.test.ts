@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
@@ -129,18 +129,20 @@ describe("nylorun backup and restore", () => {
       assert.equal(one("SELECT sum(n) FROM tallies WHERE scope = 0"), turns);
       assert.equal(one("SELECT count(*) FROM messages"), turns);
     }
-    assert.ok(!existsSync(join(place.folder, "a.db.part")));
+    assert.ok(!readdirSync(place.folder).some((name) => name.endsWith(".part")));
   });
 
   it("replaces nothing: neither a file, nor a home that holds something", async () => {
     await using place = new Place();
     await place.addKey("--subject", "ada");
     place.write("there", "mine");
+    place.write("copy.db.part", "mine");
     const taken = await place.run(["backup", "there"]);
     assert.match(taken.stderr, /^nylorun: The backup was not written: There is a file at .*there already\.$/m);
     assert.equal(readFileSync(join(place.folder, "there"), "utf8"), "mine");
     assert.match((await place.run(["backup", "no/such/folder/x"])).stderr, /^nylorun: The backup was not written: /);
     await place.run(["backup", "copy.db"]);
+    assert.equal(readFileSync(join(place.folder, "copy.db.part"), "utf8"), "mine");
     const full = await place.run(["restore", "copy.db"]);
     assert.deepEqual([full.code, full.stderr.includes("holds something already")], [1, true]);
   });
@@ -157,6 +159,17 @@ describe("nylorun backup and restore", () => {
     const broken = Buffer.from(bytes);
     broken.fill(0xff, 4096 * 3, 4096 * 9);
     writeFileSync(join(place.folder, "broken"), broken);
+    const changed = (name: string, sql: string) => {
+      writeFileSync(join(place.folder, name), bytes);
+      using database = new DatabaseSync(join(place.folder, name), { enableForeignKeyConstraints: false });
+      database.exec(sql);
+    };
+    changed("trigger", "CREATE TRIGGER t AFTER UPDATE ON turns BEGIN DELETE FROM api_keys; END");
+    changed("kind", "UPDATE api_keys SET created_at = 'yesterday'");
+    changed("far", "UPDATE api_keys SET created_at = 9223372036854775807");
+    changed("counter", "UPDATE counters SET value = 9e15");
+    changed("dangling", "INSERT INTO scopes VALUES (7, 7, 'echo')");
+    changed("newer", "PRAGMA user_version = 99");
     mkdirSync(join(place.folder, "homes"));
     for (const [name, why] of [
       ["text", /is no backup/],
@@ -164,6 +177,13 @@ describe("nylorun backup and restore", () => {
       ["strange.db", /is no backup/],
       ["torn", /is damaged|is no backup/],
       ["broken", /is damaged|is no backup/],
+      ["trigger", /its trigger "t" is none of ours/],
+      ["kind", /api_keys\.created_at holds what it cannot/],
+      ["far", /api_keys\.created_at holds what it cannot/],
+      ["counter", /a counter has come to its end/],
+      ["dangling", /a row of scopes belongs to one that is not there/],
+      ["newer", /newer was written by a newer version/],
+      ["homes", /homes is no regular file/],
       ["missing", /There is no file/],
     ] as const) {
       const { code, stderr } = await place.run(["restore", name, "--home", join("homes", name)]);

@@ -11,8 +11,7 @@ export const schemaVersion = migrations.length;
 
 /** WAL, and every commit is on disk when it returns. Only the writer waits for locks. */
 export function openWritable(file: string): DatabaseSync {
-  const database = open(file, { timeout: 5000 });
-  try {
+  return open(file, { timeout: 5000 }, (database) => {
     database.exec(`
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
@@ -22,9 +21,29 @@ export function openWritable(file: string): DatabaseSync {
       PRAGMA secure_delete = FAST;
     `);
     migrate(database, file);
+  });
+}
+
+/** Sees what is committed, and writes nothing. */
+export function openReadOnly(file: string): DatabaseSync {
+  return open(file, { readOnly: true }, (database) =>
+    database.exec("PRAGMA cache_size = -32768; PRAGMA mmap_size = 268435456; PRAGMA query_only = ON;"),
+  );
+}
+
+/** @throws StoreError `store.broken`: it cannot be opened, or is found to be no database once it is. */
+function open(
+  file: string,
+  options: { readOnly?: boolean; timeout?: number },
+  prepare: (database: DatabaseSync) => void,
+): DatabaseSync {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(file, options);
+    prepare(database);
     return database;
   } catch (error) {
-    database.close();
+    database?.close();
     if (error instanceof StoreError) throw error;
     throw new StoreError("store.broken", `${file} cannot be used as a database: ${(error as Error).message}.`, {
       cause: error,
@@ -32,24 +51,8 @@ export function openWritable(file: string): DatabaseSync {
   }
 }
 
-/** Sees what is committed, and writes nothing. */
-export function openReadOnly(file: string): DatabaseSync {
-  const database = open(file, { readOnly: true });
-  database.exec("PRAGMA cache_size = -32768; PRAGMA mmap_size = 268435456; PRAGMA query_only = ON;");
-  return database;
-}
-
-function open(file: string, options: { readOnly?: boolean; timeout?: number }): DatabaseSync {
-  try {
-    return new DatabaseSync(file, options);
-  } catch (error) {
-    throw new StoreError("store.broken", `${file} cannot be opened as a database: ${(error as Error).message}.`, {
-      cause: error,
-    });
-  }
-}
-
-function migrate(database: DatabaseSync, file: string): void {
+/** @throws StoreError `store.newer`. */
+export function migrate(database: DatabaseSync, file: string): void {
   const { user_version: found } = database.prepare("PRAGMA user_version").get() as { user_version: number };
   if (found > migrations.length) {
     throw new StoreError(

@@ -8,9 +8,10 @@ import { DatabaseSync } from "node:sqlite";
 import type { TurnView } from "../../turn/record.ts";
 import { StoreError } from "../errors.ts";
 import { statusOf } from "../status.ts";
+import { damageOf } from "./damage.ts";
 import { openWritable } from "./database.ts";
+import { inspect } from "./inspection.ts";
 import { prepare, terminalSql } from "./statements.ts";
-import { survey } from "./survey.ts";
 
 export interface Restored {
   /** Turns that are held now, or will be when it is their turn. */
@@ -32,7 +33,7 @@ const why = {
  * @param to Where there is nothing yet, or an empty file.
  * @throws StoreError `store.broken`, `store.newer`.
  */
-export async function restoreDatabase(from: string, to: string, now = Date.now()): Promise<Restored> {
+export function restoreDatabase(from: string, to: string, now = Date.now()): Restored {
   if (statSync(to, { throwIfNoEntry: false })?.size)
     throw new StoreError("store.broken", `There is a database at ${to} already.`);
   const part = `${to}.part`;
@@ -40,20 +41,30 @@ export async function restoreDatabase(from: string, to: string, now = Date.now()
   try {
     copyFileSync(from, part);
     chmodSync(part, 0o600);
-    assertIsCopy(part, from);
-    const { problems } = await survey(part, { do: "check", most: Number.POSITIVE_INFINITY });
-    if (problems.length > 0) throw new StoreError("store.broken", `${from} is damaged: ${problems[0]}.`);
+    checkIsDatabase(part, from);
     let restored: Restored;
     {
       using database = openWritable(part);
+      const problem = damageOf(database, { indexes: true })[0] ?? inspect(database);
+      if (problem !== undefined) throw damaged(from, problem);
       restored = hold(database, now);
       database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     }
     renameSync(part, to);
     return restored;
+  } catch (error) {
+    const told =
+      error instanceof StoreError ? error.message : `${from} cannot be restored: ${(error as Error).message}.`;
+    const code = error instanceof StoreError ? error.code : "store.broken";
+    // Who asks knows the copy, and not what is made of it on the way.
+    throw new StoreError(code, told.replaceAll(part, from), { cause: error });
   } finally {
     remove(part);
   }
+}
+
+function damaged(from: string, problem: string): StoreError {
+  return new StoreError("store.broken", `${from} is damaged, or no backup of ours: ${problem}.`);
 }
 
 function remove(file: string): void {
@@ -61,25 +72,23 @@ function remove(file: string): void {
 }
 
 /** Any file that SQLite opens would do otherwise, an empty one too. */
-function assertIsCopy(file: string, from: string): void {
-  const isCopy = () => {
+function checkIsDatabase(file: string, from: string): void {
+  const read = (): number => {
     using database = new DatabaseSync(file, { readOnly: true });
-    return (
-      (database.prepare("PRAGMA user_version").get() as { user_version: number }).user_version > 0 &&
-      database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'turns'").get() !== undefined
-    );
+    const { user_version: found } = database.prepare("PRAGMA user_version").get() as { user_version: number };
+    return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'turns'").get() === undefined ? 0 : found;
   };
-  let is = false;
+  let found = 0;
   try {
-    is = isCopy();
+    found = read();
   } catch {
     // No database at all.
   }
-  if (!is) throw new StoreError("store.broken", `${from} is no backup: "nylorun backup" did not write it.`);
+  if (found <= 0) throw new StoreError("store.broken", `${from} is no backup: "nylorun backup" did not write it.`);
 }
 
 const sql = {
-  unfinished: `SELECT turn, state, view FROM turns WHERE state NOT IN (${terminalSql})`,
+  unfinished: `SELECT turn, state, view FROM turns WHERE state NOT IN (${terminalSql}) AND turn > ? ORDER BY turn LIMIT 100`,
   hold: `
     UPDATE turns SET state = ?, status = ?, status_at = iif(state = 'queued', status_at, ?), view = ?, troubled = 1
     WHERE turn = ?`,
@@ -108,15 +117,18 @@ function hold(database: DatabaseSync, now: number): Restored {
   const statements = prepare(database, sql);
   database.exec("BEGIN IMMEDIATE");
   let held = 0;
-  const rows = statements.unfinished.all() as unknown as { turn: number; state: string; view: string }[];
-  for (const { turn, state, view } of rows) {
-    held++;
-    if (state === "held") continue;
-    const { status: _, waitsFor: __, ...rest } = JSON.parse(view) as TurnView;
-    const shown: TurnView = { ...rest, held: why, ...(rest.said && { status: rest.said }) };
-    // One that waits for another is held when it is its turn.
-    const next = state === "queued" ? "queued" : "held";
-    statements.hold.run(next, statusOf(next), now, JSON.stringify(shown), turn);
+  const page = (after: number) =>
+    statements.unfinished.all(after) as unknown as { turn: number; state: string; view: string }[];
+  for (let rows = page(-1); rows.length > 0; rows = page(rows.at(-1)!.turn)) {
+    for (const { turn, state, view } of rows) {
+      held++;
+      if (state === "held") continue;
+      const { status: _, waitsFor: __, ...rest } = JSON.parse(view) as TurnView;
+      const shown: TurnView = { ...rest, held: why, ...(rest.said && { status: rest.said }) };
+      // One that waits for another is held when it is its turn.
+      const next = state === "queued" ? "queued" : "held";
+      statements.hold.run(next, statusOf(next), now, JSON.stringify(shown), turn);
+    }
   }
   statements.rest.run();
   statements.sumUp.run();

@@ -56,7 +56,7 @@ async function fill(place: Place): Promise<readonly TurnKey[]> {
   }
   keys.push(await place.begin({ subject: "s-0", contextId: "ready" }));
   await place.store.keys.add({ hash: "h", holder: { role: "subject", subject: "s-1" } });
-  await place.store.secret("task-id", () => new Uint8Array([0, 255, 7]));
+  await place.store.secret("task-id", () => new Uint8Array(16).with(1, 255));
   await place.store.sessions.add({ hash: "s", sealed: new Uint8Array([1, 2]), expiresAt: place.now + 1e6 });
   return keys;
 }
