@@ -1,4 +1,3 @@
-import type { TurnKey } from "../../turn/record.ts";
 /**
  * The Store in memory: for tests of agents, where every run begins with nothing and ends with the process. It keeps every promise
  * of the port but to outlive the process.
@@ -6,11 +5,13 @@ import type { TurnKey } from "../../turn/record.ts";
  * Writes take effect together, at the end of the event loop's turn in which they were asked for, as a database's group commit would
  * have it: an engine that works on this one finds the same order of things.
  */
+import type { TurnKey } from "../../turn/record.ts";
 import { StoreError } from "../errors.ts";
 import type { Signal } from "../signal.ts";
 import type { KeyHolder, KeyRecord, Session, Store } from "../store.ts";
+import { copy } from "./copy.ts";
 import { countsOf, earlierOf, pageOf, troubledOf, unfinishedOf } from "./lists.ts";
-import { copy, Memory } from "./memory.ts";
+import { Memory } from "./memory.ts";
 
 export interface MemoryStoreOptions {
   readonly signal: Signal;
@@ -32,7 +33,7 @@ export function createMemoryHome(): MemoryHome {
   let nodes = 0;
   return {
     open: (options) => openStore({ memory, shelf, node: `node-${++nodes}`, ...options }),
-    endLeases: (now) => memory.endLeases(now),
+    endLeases: (now) => memory.schedule.endLeases(now),
   };
 }
 
@@ -82,26 +83,26 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
 
     claimDue({ limit, ...options }) {
       const by = asker();
-      return write(() => memory.claimDue(limit, options, by));
+      return write(() => memory.schedule.claimDue(limit, options, by));
     },
 
     claimSuspect({ leaseMs }) {
       const by = asker();
-      return write(() => memory.claimSuspect(leaseMs, by));
+      return write(() => memory.schedule.claimSuspect(leaseMs, by));
     },
 
     renew(leases, leaseMs) {
       const until = now() + leaseMs;
-      return write(() => memory.renew(leases, until, node));
+      return write(() => memory.schedule.renew(leases, until, node));
     },
 
     async drained(key) {
       const { now: at } = asker();
-      if (await write(() => memory.drained(key, at))) signal.due();
+      if (await write(() => memory.schedule.drained(key, at))) signal.due();
     },
 
     findMessage: async (key) => memory.findMessage(key, now()),
-    nextDue: async (after) => memory.nextDue(asker(), after),
+    nextDue: async (after) => memory.schedule.nextDue(asker(), after),
     loadTurn: async (key) => memory.turn(key),
     loadJournal: async (key, from) => memory.journal(key, from),
     loadEarlier: async (key, limit) => copy(earlierOf(memory.records(), key, limit)),
@@ -128,7 +129,7 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
     usage: async (query) => memory.usage.of(query),
     measure: async () => ({
       turns: countsOf(memory.records()),
-      ...memory.ready(),
+      ...memory.schedule.ready(),
       deliveries: memory.outbox.figures(),
       bytes: undefined,
       freeBytes: undefined,
