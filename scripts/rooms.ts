@@ -160,7 +160,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: "fault tests",
     at: ["test/crash/faults"],
-    imports: ["*", "tests", "examples", "runtime/store/sqlite", "runtime ports"],
+    imports: ["*", "tests", "examples", "runtime/store/sqlite", "runtime/store/postgres", "runtime ports"],
     environment: true,
     loads: true,
     sql: true,

@@ -150,30 +150,22 @@ describe(`three nodes (CRASH_SEED=${seed})`, { timeout: 180_000 }, () => {
   }
 
   async function hold(sent: readonly Message[]): Promise<void> {
-    const rows = (await postgres.query(
-      `SELECT t.turn, t.message::json ->> 'messageId' AS message_id, c.name AS context_id, t.state
-       FROM nylorun.turns t JOIN nylorun.contexts c ON c.context = t.context ORDER BY t.turn`,
-    )) as unknown as { message_id: string; context_id: string; state: string }[];
+    const rows = await nodes.records.turns();
     assert.equal(rows.length, tasks.size, "as many turns as messages");
-    const ours = Map.groupBy(rows, (row) => row.message_id);
+    const ours = Map.groupBy(rows, (row) => row.messageId);
     for (const { messageId } of sent)
       assert.deepEqual(
         ours.get(messageId)?.map(({ state }) => state),
         ["completed"],
         messageId,
       );
-    assert.deepEqual(
-      await postgres.query(
-        "SELECT * FROM nylorun.contexts WHERE active IS NOT NULL OR queued <> 0 OR runner IS NOT NULL OR due_at IS NOT NULL OR ready_at IS NOT NULL",
-      ),
-      [],
-      "nothing is left over",
-    );
+    assert.deepEqual(await nodes.records.oddMessages(), []);
+    await nodes.records.assertAtRest();
     const written = Diary.read(diary);
     written.assertOneAtATime();
     for (const { messageId } of sent) assert.ok(written.timesDone(tasks.get(messageId)!) >= 1);
     for (const contextId of new Set(sent.flatMap((message) => message.contextId ?? []))) {
-      const accepted = rows.filter((row) => row.context_id === contextId).map((row) => tasks.get(row.message_id));
+      const accepted = rows.filter((row) => row.contextId === contextId).map((row) => tasks.get(row.messageId));
       assert.deepEqual(written.order(contextId), accepted, `turns of ${contextId} ran in another order`);
     }
   }

@@ -1,12 +1,11 @@
 /**
  * A process is killed at every point at which something is written or done, while the example agents run in it: nothing that must not
- * be done twice is, nothing is lost silently, and what is asked can be answered, once (E7-E9, E13, E16; I1, I4, I6).
+ * be done twice is, nothing is lost silently, and what is asked can be answered, once (E7-E9, E13, E16; I1, I4, I6). The next process goes
+ * on with it; where nodes share a database, the others do.
  *
  * Where the points are is found out by running once without dying.
  */
 import assert from "node:assert/strict";
-import { readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 
@@ -14,14 +13,18 @@ import type { Task } from "@nylorun/protocol";
 
 import { Calendars } from "../../examples/agents/meetings/calendars.ts";
 import { Shop } from "../../examples/agents/refunds/shop.ts";
-import { makeTemplate, openIn, Trial } from "./faults/trial.ts";
+import { databaseUrl } from "../cluster/nodes.ts";
+import { openIn, Stages } from "./faults/trial.ts";
+import type { Trial } from "./faults/trial.ts";
 
-const template = await makeTemplate();
-after(() => rm(template.folder, { recursive: true, force: true }));
+const stages = new Stages();
+after(() => stages[Symbol.asyncDispose]());
 
 /** What a scenario comes to, when nobody dies. */
 type Scenario = (trial: Trial) => Promise<void>;
 
+/** Between two looks, in milliseconds: where nodes share a database, most of the time a lease is waited for. */
+const pauseMs = databaseUrl === undefined ? 10 : 50;
 const terminal = /COMPLETED|FAILED|CANCELED|REJECTED/;
 
 /** Follows a task to its end. */
@@ -32,20 +35,17 @@ async function follow(trial: Trial, begun: Task, tend: (task: Task) => Promise<v
   for (;;) {
     const task = await trial.get(begun);
     if (terminal.test(task.status.state)) return task;
-    assert.ok(
-      performance.now() < deadline,
-      `after 30 s: ${JSON.stringify(task.status)} ${trial
-        .journal()
-        .map(({ kind }) => kind)
-        .join(" ")}`,
-    );
+    if (performance.now() > deadline) {
+      const kinds = (await trial.journal()).map(({ kind }) => kind);
+      assert.fail(`after 30 s: ${JSON.stringify(task.status)} ${kinds.join(" ")}`);
+    }
     const open = openIn(task);
     if (open !== undefined) {
       assert.equal(asked.get(open.prompt) ?? open.interactionId, open.interactionId, "what was asked is asked again");
       asked.set(open.prompt, open.interactionId);
     }
     await tend(task);
-    await setTimeout(10);
+    await setTimeout(pauseMs);
   }
 }
 
@@ -114,11 +114,15 @@ function cancelled(when: (task: Task, shop: Shop) => boolean): Scenario {
     await trial.get(task);
     const paid = shop.refunds("1002").length;
     assert.ok(paid <= 1, "it was paid back twice");
-    const journal = trial.journal();
-    const begunAt = journal.findIndex(({ kind, body }) => kind === "effect" && body.name === "refund");
-    const known = journal.some(({ kind, body }) => kind === "outcome" && body.of === begunAt);
+    const journal = await trial.journal();
+    const paying = journal.find(({ kind, body }) => kind === "effect" && body.name === "refund");
+    const known = journal.some(({ kind, body }) => kind === "outcome" && body.of === paying?.seq);
     const listed = (await trial.lost()).some(({ taskId, name }) => taskId === task.id && name === "refund");
-    assert.equal(listed, begunAt >= 0 && !known, "the operator is told of what is not known, and of nothing else");
+    assert.equal(
+      listed,
+      paying !== undefined && !known,
+      "the operator is told of what is not known, and of nothing else",
+    );
     if (paid === 1) assert.ok(known || listed, "it was paid back, and nobody knows");
     const [lost] = await trial.lost();
     if (lost !== undefined) {
@@ -135,11 +139,11 @@ function disposable<Closable extends { close(): void }>(value: Closable): Closab
 const isOpen = (task: Task) => openIn(task) !== undefined;
 interface Planned {
   readonly run: Scenario;
-  readonly env?: Readonly<Record<string, string>>;
+  readonly bankMs?: number;
   /** Of the points, these. */
   readonly only?: RegExp;
-  /** Only points between which something has changed: right before a write is right after the one before it. */
-  readonly sparse?: true;
+  /** Only points between which something has changed: right before a write is right after the one before it. Default: where nodes share a database. */
+  readonly sparse?: boolean;
 }
 
 const scenarios: Readonly<Record<string, Planned>> = {
@@ -149,18 +153,23 @@ const scenarios: Readonly<Record<string, Planned>> = {
   "a refund that is cancelled while it waits": { run: cancelled(isOpen), only: /cancel/ },
   "a refund that is cancelled while the bank is at work": {
     run: cancelled((_, shop) => shop.refunds("1002").length > 0),
-    env: { BANK_MS: "300" },
+    bankMs: 300,
     only: /cancel|late|after paying/,
   },
 };
 
 /** Runs a scenario without dying, and tells which points it passed. */
-async function pointsOf({ run, env, only = /./, sparse }: Planned): Promise<readonly string[]> {
-  const list = join(template.folder, crypto.randomUUID());
-  await using trial = await Trial.begin(template, { ...env, FAULTS: list });
-  await run(trial);
-  assert.equal(trial.deaths, 0);
-  const points = (await readFile(list, "utf8")).trimEnd().split("\n");
+async function pointsOf({
+  run,
+  bankMs,
+  only = /./,
+  sparse = databaseUrl !== undefined,
+}: Planned): Promise<readonly string[]> {
+  const points = await stages.trial({ bankMs }, async (trial) => {
+    await run(trial);
+    assert.equal(trial.deaths, 0);
+    return trial.passed();
+  });
   const isNew = (point: string, index: number) =>
     !point.startsWith("before") || !points[index - 1]?.startsWith("after");
   return points.filter((point, index) => only.test(point) && (!sparse || isNew(point, index)));
@@ -172,11 +181,13 @@ for (const [what, planned] of Object.entries(scenarios)) {
   let missed = 0;
   describe(what, { concurrency: 3, timeout: 240_000 }, () => {
     for (const point of points) {
-      test(`comes to its end though the process dies ${point}`, async (t) => {
-        await using trial = await Trial.begin(template, { ...planned.env, FAULT: point });
-        await planned.run(trial);
-        await Promise.race([trial.died.promise, setTimeout(500)]);
-        if (trial.deaths > 0) return;
+      test(`comes to its end though a process dies ${point}`, async (t) => {
+        const deaths = await stages.trial({ deadly: point, bankMs: planned.bankMs }, async (trial) => {
+          await planned.run(trial);
+          await trial.death();
+          return trial.deaths;
+        });
+        if (deaths > 0) return;
         missed++;
         t.diagnostic("this point was not passed");
         assert.ok(missed <= points.length / 10, "more points were missed than chance explains");
@@ -185,29 +196,30 @@ for (const [what, planned] of Object.entries(scenarios)) {
   });
 }
 
-describe("a process that is killed from outside", { concurrency: 3, timeout: 120_000 }, () => {
+describe("a process that is killed from outside", { timeout: 120_000 }, () => {
   test("while a turn is parked leaves what it asked, to be answered once (A17, A18)", async () => {
-    await using trial = await Trial.begin(template, {});
-    using shop = disposable(new Shop(trial.world));
-    const begun = await trial.send("refunds", "Refund order 1003");
-    let task = begun;
-    while (!isOpen(task)) task = await trial.get(begun);
-    const { interactionId } = openIn(task)!;
-    await setTimeout(100);
-    await trial.kill();
-    task = await trial.get(begun);
-    assert.equal(openIn(task)?.interactionId, interactionId);
-    await answerOnce(trial, task, { approved: true });
-    await trial.kill();
-    const ended = await follow(trial, begun, async (now) => {
-      assert.ok(!isOpen(now), "it is asked again");
-      for (const lost of await trial.lost()) {
-        const [receipt] = shop.refunds("1003");
-        await trial.resolve(lost, receipt ? { outcome: "completed", value: receipt } : { outcome: "retry" });
-      }
+    await stages.trial({}, async (trial) => {
+      using shop = disposable(new Shop(trial.world));
+      const begun = await trial.send("refunds", "Refund order 1003");
+      let task = begun;
+      while (!isOpen(task)) task = await trial.get(begun);
+      const { interactionId } = openIn(task)!;
+      await setTimeout(100);
+      await trial.kill();
+      task = await trial.get(begun);
+      assert.equal(openIn(task)?.interactionId, interactionId);
+      await answerOnce(trial, task, { approved: true });
+      await trial.kill();
+      const ended = await follow(trial, begun, async (now) => {
+        assert.ok(!isOpen(now), "it is asked again");
+        for (const lost of await trial.lost()) {
+          const [receipt] = shop.refunds("1003");
+          await trial.resolve(lost, receipt ? { outcome: "completed", value: receipt } : { outcome: "retry" });
+        }
+      });
+      assert.equal(ended.status.state, "TASK_STATE_COMPLETED");
+      assert.equal(shop.refunds("1003").length, 1);
+      assert.equal(trial.deaths, 2 * trial.nodes);
     });
-    assert.equal(ended.status.state, "TASK_STATE_COMPLETED");
-    assert.equal(shop.refunds("1003").length, 1);
-    assert.equal(trial.deaths, 2);
   });
 });

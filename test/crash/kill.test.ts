@@ -1,9 +1,10 @@
 /**
  * kill -9 while 200 messages are on their way, again and again (I1, I2, I3): each message that was answered has exactly one task,
- * each task ends, and no retry makes a second one. Looked at from three sides: the API, the database file, and a diary that the agent
+ * each task ends, and no retry makes a second one. Looked at from three sides: the API, the database, and a diary that the agent
  * keeps.
  *
- * `CRASH_SEED` repeats a run's chances, `CRASH_ROUNDS` sets the number of rounds (20).
+ * `CRASH_SEED` repeats a run's chances, `CRASH_ROUNDS` sets the number of rounds (20, or 5 where nodes share a database: there each waits
+ * for a lease to end).
  */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -13,56 +14,49 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
+import { databaseUrl, startNodes } from "../cluster/nodes.ts";
+import type { Nodes } from "../cluster/nodes.ts";
 import { Client, isTerminal } from "./client.ts";
 import type { Message, Task } from "./client.ts";
-import { assertAtRest, readOddMessages, readTurns } from "./database.ts";
 import { Diary } from "./diary.ts";
-import { nylorun, Serving } from "./nylorun.ts";
 import { Random } from "./random.ts";
 
 const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 1_000_000));
-const rounds = Number(process.env["CRASH_ROUNDS"] ?? 20);
+const rounds = Number(process.env["CRASH_ROUNDS"] ?? (databaseUrl === undefined ? 20 : 5));
 const worker = fileURLToPath(new URL("agents/worker.ts", import.meta.url));
 
-describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 180_000 }, () => {
+describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 230_000 }, () => {
   const random = new Random(seed);
   /** Message id -> its task's id, over all rounds. */
   const tasks = new Map<string, string>();
   let folder: string;
-  let home: string;
   let diary: string;
   let key: string;
-  let serving: Serving;
+  let nodes: Nodes;
   /** What follows a round that failed says nothing new. */
   let failed = false;
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "nylorun-crash-"));
-    home = join(folder, "home");
     diary = join(folder, "diary.jsonl");
-    const added = await nylorun(home, "keys", "add", "--subject", "crash-test");
-    assert.equal(added.code, 0, added.stderr);
-    key = added.stdout.trim();
-    serving = serve();
-    await serving.url;
+    nodes = await startNodes({ folder, agents: worker, env: { WORKER_DIARY: diary } });
+    key = await nodes.key("crash-test");
   });
 
   after(async () => {
-    await serving?.kill();
+    await nodes?.[Symbol.asyncDispose]();
     await rm(folder, { recursive: true, force: true });
   });
 
-  function serve(): Serving {
-    return new Serving(home, worker, { WORKER_DIARY: diary });
-  }
+  const kill = () => nodes.node(random.whole(nodes.count)).kill();
 
   async function restart(): Promise<Client> {
-    serving = serve();
+    await nodes.revive();
     return client();
   }
 
-  async function client(): Promise<Client> {
-    return new Client(await serving.url, key, "worker");
+  function client(): Client {
+    return new Client(nodes.url, key, "worker");
   }
 
   /** Sends all at once. Whatever is answered goes to `answered`. */
@@ -96,7 +90,7 @@ describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 
         ? { answers: random.whole(200), milliseconds: 5000 }
         : { answers: 200, milliseconds: random.whole(150) };
       const enough = new AbortController();
-      const sent = sendAll(await client(), messages, (message, task) => {
+      const sent = sendAll(client(), messages, (message, task) => {
         remember(message, task);
         if (tasks.size - known >= killAfter.answers) enough.abort();
       });
@@ -104,17 +98,18 @@ describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 
         setTimeout(killAfter.milliseconds, undefined, { signal: enough.signal }).catch(() => {}),
         sent,
       ]);
-      await serving.kill();
-      await sent;
+      await kill();
       const acknowledged = tasks.size - known;
-      const underway = readTurns(home).filter(({ state }) => state === "running" || state === "queued").length;
+      const turns = await nodes.records.turns();
+      const underway = turns.filter(({ state }) => state === "running" || state === "queued").length;
+      await sent;
 
       let api = await restart();
       if (round % 5 === 4) {
-        // The second: while the process takes up what the first one left.
+        // The second: while what the first one left is taken up.
         const again = sendAll(api, unanswered(messages), remember);
         await setTimeout(random.whole(60));
-        await serving.kill();
+        await kill();
         await again;
         api = await restart();
       }
@@ -128,17 +123,17 @@ describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 
 
       await allEnd(api, messages);
       await assertByApi(api, messages);
-      assertByDatabase(messages);
-      assertByDiary(messages);
+      await assertByDatabase(messages);
+      await assertByDiary(messages);
       failed = false;
     });
   }
 
   test("after all of it, nothing is left over and the database is whole", async (t) => {
     if (failed) return t.skip("a round failed");
-    await assertListed(await client());
-    assert.equal(readTurns(home).length, tasks.size);
-    assertAtRest(home);
+    await assertListed(client());
+    assert.equal((await nodes.records.turns()).length, tasks.size);
+    await nodes.records.assertAtRest();
   });
 
   function unanswered(messages: readonly Message[]): readonly Message[] {
@@ -146,12 +141,12 @@ describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 
   }
 
   async function allEnd(api: Client, messages: readonly Message[]): Promise<void> {
-    const deadline = performance.now() + 20_000;
+    const deadline = performance.now() + 40_000;
     let left = messages.map(({ messageId }) => tasks.get(messageId)!);
     while (left.length > 0) {
       const seen = await Promise.all(left.map((id) => api.get(id)));
       left = seen.filter((task) => !isTerminal(task)).map(({ id }) => id);
-      assert.ok(performance.now() < deadline, `after 20 s ${left.length} tasks have not ended`);
+      assert.ok(performance.now() < deadline, `after 40 s ${left.length} tasks have not ended`);
       if (left.length > 0) await setTimeout(20);
     }
   }
@@ -190,8 +185,8 @@ describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 
     assert.equal(listed.length, seen.size, "a task is listed twice");
   }
 
-  function assertByDatabase(messages: readonly Message[]): void {
-    const rows = readTurns(home);
+  async function assertByDatabase(messages: readonly Message[]): Promise<void> {
+    const rows = await nodes.records.turns();
     const ours = new Map(Map.groupBy(rows, ({ messageId }) => messageId));
     for (const { messageId } of messages) {
       assert.deepEqual(
@@ -201,15 +196,15 @@ describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 
       );
     }
     assert.equal(rows.length, tasks.size);
-    assert.deepEqual(readOddMessages(home), []);
+    assert.deepEqual(await nodes.records.oddMessages(), []);
   }
 
-  function assertByDiary(messages: readonly Message[]): void {
+  async function assertByDiary(messages: readonly Message[]): Promise<void> {
     const written = Diary.read(diary);
     written.assertOneAtATime();
     for (const { messageId } of messages) assert.ok(written.timesDone(tasks.get(messageId)!) >= 1);
 
-    const rows = readTurns(home);
+    const rows = await nodes.records.turns();
     const shared = new Set(messages.flatMap(({ contextId }) => contextId ?? []));
     for (const contextId of shared) {
       const accepted = rows.filter((row) => row.contextId === contextId).map((row) => tasks.get(row.messageId));

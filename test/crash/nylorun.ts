@@ -33,6 +33,15 @@ export async function nylorunWith(
   });
 }
 
+export interface ServingOptions {
+  /** Of its environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** How long it may take to start, in milliseconds. */
+  readonly patienceMs: number;
+  /** A module that is loaded before all else. */
+  readonly preload?: string | undefined;
+}
+
 /** A serving process. */
 export class Serving implements AsyncDisposable {
   /** Its address, once it serves. Rejects when it ends before, or says none in time: with all that it said. */
@@ -43,13 +52,12 @@ export class Serving implements AsyncDisposable {
   readonly said: readonly string[];
   readonly #process: ChildProcess;
 
-  /**
-   * Starts to serve, on any free port.
-   *
-   * @param patienceMs How long it may take to start.
-   */
-  constructor(home: string, agent: string, env: Readonly<Record<string, string>> = {}, patienceMs = 15_000) {
-    const child = spawn(process.execPath, [bin, "serve", agent], {
+  #isOver = false;
+
+  /** Starts to serve, on any free port. */
+  constructor(home: string, agent: string, { env, patienceMs, preload }: ServingOptions) {
+    const loaded = preload === undefined ? [] : ["--import", preload];
+    const child = spawn(process.execPath, [...loaded, bin, "serve", agent], {
       env: { ...process.env, NYLORUN_HOME: home, NYLORUN_PORT: "0", ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -69,7 +77,14 @@ export class Serving implements AsyncDisposable {
     this.url = promise.finally(() => clearTimeout(timer));
     // Who does not ask for the address need not care that there is none.
     this.url.catch(() => {});
-    this.ended = once(child, "exit").then(([code, signal]) => fail(`ended (${code ?? signal}) before it served`));
+    this.ended = once(child, "exit").then(([code, signal]) => {
+      this.#isOver = true;
+      fail(`ended (${code ?? signal}) before it served`);
+    });
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   get pid(): number {

@@ -10,6 +10,9 @@ import type { JsonRpcError, ListTasksResponse, Message, Task } from "@nylorun/pr
 import { startRuntime } from "@nylorun/runtime";
 import type { Runtime, RuntimeOptions } from "@nylorun/runtime";
 
+import { databaseUrl, many, newSchema } from "../cluster/nodes.ts";
+import { startRoundRobin } from "../postgres/round-robin.ts";
+
 /** An agent with everything but what it does. */
 export function makeAgent(id: string, run: AgentDefinition["run"]): Agent {
   const skills = [{ id, name: id, description: "For a test.", tags: ["test"] }];
@@ -23,13 +26,12 @@ export async function serve(options: ServeOptions) {
   await using resources = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), "nylorun-e2e-"));
   resources.defer(() => rmSync(folder, { recursive: true }));
-  const database = process.env["E2E_DATABASE_URL"];
   const runtime =
-    database === undefined
+    databaseUrl === undefined
       ? resources.use(
           await startRuntime({ home: join(folder, "home"), port: 0, logLevel: "silent", stopGraceMs: 0, ...options }),
         )
-      : await serveMany({ resources, folder, database, options });
+      : await serveMany({ resources, folder, databaseUrl, options });
   const stack = resources.move();
   return {
     runtime,
@@ -39,30 +41,29 @@ export async function serve(options: ServeOptions) {
   };
 }
 
-/** What test/cluster sets the database for: three nodes on it, behind a plain round-robin proxy. */
+/** What test/cluster names a database for: nodes that share it, all in this process, behind a plain round-robin proxy. */
 async function serveMany(parts: {
   readonly resources: AsyncDisposableStack;
   readonly folder: string;
-  readonly database: string;
+  readonly databaseUrl: string;
   readonly options: ServeOptions;
 }): Promise<Pick<Runtime, "url" | "addKey">> {
-  const { resources, folder, database, options } = parts;
-  const { startRoundRobin } = await import("../postgres/round-robin.ts");
+  const { resources, folder, options } = parts;
   const proxy = resources.use(await startRoundRobin());
   const shared = {
     port: 0,
     logLevel: "silent",
     stopGraceMs: 0,
-    databaseUrl: database,
-    databaseSchema: `e2e_${randomUUID().replaceAll("-", "")}`,
+    databaseUrl: parts.databaseUrl,
+    databaseSchema: newSchema(),
     databaseConnections: 5,
     publicUrl: proxy.url,
     fileFolder: join(folder, "files"),
     ...options,
   } as const;
   const nodes: Runtime[] = [];
-  for (const name of ["one", "two", "three"])
-    nodes.push(resources.use(await startRuntime({ ...shared, home: join(folder, name) })));
+  for (let n = 0; n < many; n++)
+    nodes.push(resources.use(await startRuntime({ ...shared, home: join(folder, `node-${n}`) })));
   proxy.targets = nodes.map(({ url }) => url);
   return { url: proxy.url, addKey: (holder) => nodes[0]!.addKey(holder) };
 }

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -63,12 +63,10 @@ describe("a disk that fills up", () => {
   it("is told to callers and to whoever asks whether it is ready; nothing is lost, and it goes on by itself", async (t) => {
     using small = process.platform === "linux" ? SmallDisk.mount() : undefined;
     if (small === undefined) return t.skip("a small disk can be made by root on Linux alone");
-    const home = join(small.folder, "home");
-    mkdirSync(home);
     const settings = { minFreeBytes: 16 * MIB, leaseMs: 2_000 };
     const known: string[] = [];
     {
-      await using runtime = await Process.start({ home, settings });
+      await using runtime = await Process.start({ folder: small.folder, settings });
       const ada = await runtime.as("ada");
       const first = messageOf("Hello");
       known.push((await sendAs(ada, first)).id);
@@ -115,7 +113,7 @@ describe("a disk that fills up", () => {
       known.push(id);
       await runtime.end("SIGKILL");
     }
-    await using runtime = await Process.start({ home, settings });
+    await using runtime = await Process.start({ folder: small.folder, settings });
     const ada = await runtime.as("ada");
     for (const id of known) assert.equal((await ada.get("moods", id)).status.state, "TASK_STATE_COMPLETED", id);
   });

@@ -13,7 +13,8 @@ import { fileURLToPath } from "node:url";
 import { EXTENSIONS } from "@nylorun/protocol";
 import type { Message, Task } from "@nylorun/protocol";
 
-import { nylorun, Serving } from "../crash/nylorun.ts";
+import { startNodes } from "../cluster/nodes.ts";
+import type { Nodes } from "../cluster/nodes.ts";
 import { messageOf } from "./callers.ts";
 
 const PAYER = fileURLToPath(new URL("agents/payer.ts", import.meta.url));
@@ -21,39 +22,33 @@ const PAYER = fileURLToPath(new URL("agents/payer.ts", import.meta.url));
 /** A home, its keys and the ledger that its agent writes. */
 class Office implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "nylorun-operators-"));
-  readonly home = join(this.folder, "home");
   readonly ledger = join(this.folder, "ledger");
-  #serving: Serving | undefined;
+  #nodes!: Nodes;
   #ada = "";
   #operator = "";
 
   async open(): Promise<void> {
-    this.#ada = await this.#key("--subject", "ada");
-    this.#operator = await this.#key("--operator");
+    this.#nodes = await startNodes({ folder: this.folder, agents: PAYER, env: { PAYER_LEDGER: this.ledger } });
+    this.#ada = await this.#nodes.key("ada");
+    this.#operator = await this.#nodes.key(undefined);
     writeFileSync(join(this.folder, "ada.key"), this.#ada);
-    await this.serve();
   }
 
-  async serve(): Promise<void> {
-    this.#serving = new Serving(this.home, PAYER, { PAYER_LEDGER: this.ledger });
-    await this.#serving.url;
+  serve(): Promise<void> {
+    return this.#nodes.revive();
   }
 
-  async kill(): Promise<void> {
-    await this.#serving?.kill();
+  /** All of them; or the one that makes a payment. */
+  async kill(payment?: Payment): Promise<void> {
+    if (payment === undefined) return this.#nodes.kill();
+    await this.#nodes.node(this.#nodes.nodeOf(payment.pid)!).kill();
   }
 
-  async #key(...holder: readonly string[]): Promise<string> {
-    const { code, stdout, stderr } = await nylorun(this.home, "keys", "add", ...holder);
-    assert.equal(code, 0, stderr);
-    return stdout.trim();
-  }
-
-  get payments(): readonly { readonly what: string; readonly key: string }[] {
+  get payments(): readonly Payment[] {
     if (!existsSync(this.ledger)) return [];
     // What is still being written is no line yet.
     const lines = readFileSync(this.ledger, "utf8").split("\n").slice(0, -1);
-    return lines.map((line) => JSON.parse(line) as { what: string; key: string });
+    return lines.map((line) => JSON.parse(line) as Payment);
   }
 
   /** The bank does not answer from here on; or it does. */
@@ -63,7 +58,7 @@ class Office implements AsyncDisposable {
   }
 
   async #fetch(path: string, key: string, body?: object): Promise<{ readonly status: number; readonly json: unknown }> {
-    const response = await fetch(`${await this.#serving!.url}${path}`, {
+    const response = await fetch(`${this.#nodes.url}${path}`, {
       method: body === undefined ? "GET" : "POST",
       headers: {
         authorization: `Bearer ${key}`,
@@ -97,10 +92,9 @@ class Office implements AsyncDisposable {
 
   /** The task, once it is so. */
   async until(id: string, is: (task: Task) => boolean): Promise<Task> {
-    for (let tries = 0; tries < 2000; tries++) {
+    for (const deadline = performance.now() + 50_000; performance.now() < deadline; await delay(25)) {
       const task = await this.get(id);
       if (is(task)) return task;
-      await delay(25);
     }
     throw new Error(`The task did not come to it: ${JSON.stringify(await this.get(id))}`);
   }
@@ -118,13 +112,20 @@ class Office implements AsyncDisposable {
 
   /** As ada, at the command line. */
   answer(task: string, ...flags: readonly string[]) {
-    return nylorun(this.home, "answer", task, "--key-file", join(this.folder, "ada.key"), ...flags);
+    return this.#nodes.run("answer", task, "--key-file", join(this.folder, "ada.key"), ...flags);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.kill();
+    await this.#nodes?.[Symbol.asyncDispose]();
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+interface Payment {
+  readonly what: string;
+  readonly key: string;
+  /** The process that makes it. */
+  readonly pid: number;
 }
 
 interface Lost {
@@ -183,7 +184,7 @@ describe("an effect whose process was killed in the middle of it", () => {
       const { id } = await office.send("the rent");
       const answering = office.answer(id, "--approve");
       await office.until(id, () => office.payments.length === 1);
-      await office.kill();
+      await office.kill(office.payments[0]);
       await answering.catch(() => undefined);
 
       await office.serve();

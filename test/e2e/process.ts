@@ -1,6 +1,7 @@
 /**
  * A Runtime as the process that a person starts, and what can be measured of it from outside: its own figures, its resident memory, its
- * open files, and its heap after everything was collected that can be.
+ * open files, and its heap after everything was collected that can be. For test/cluster it is nodes that share a database, whose figures
+ * are taken together; what else is measured is the first one's.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -9,94 +10,114 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-import { nylorun, Serving } from "../crash/nylorun.ts";
+import { startNodes } from "../cluster/nodes.ts";
+import type { Nodes } from "../cluster/nodes.ts";
+import type { Ran } from "../crash/nylorun.ts";
 import { Caller } from "./callers.ts";
 
 const MOODS = fileURLToPath(new URL("agents/moods.ts", import.meta.url));
 /** For whatever is waited for, in milliseconds. */
 const PATIENCE = 20_000;
+/** Figures that each node has of itself, to be added up. Of the others, those of one say what those of all would. */
+const OF_EACH = /^nylorun_(turns_running|waits|connections|\w+_total|store_write_seconds\w*)\b/;
 
 export interface ProcessOptions {
   /** By name, as variables of the environment have them: `a2aWaitMs`. */
   readonly settings?: Readonly<Record<string, number | string>>;
   /** The file of the agent. Default: `moods`. */
   readonly agent?: string;
-  /** Default: a new folder, which goes with the process. */
-  readonly home?: string;
+  /** Where its home goes. Default: a new folder, which goes with the process. */
+  readonly folder?: string;
   /** Whether {@link Process.heap} is to be asked. */
   readonly inspected?: boolean;
   readonly env?: Readonly<Record<string, string>>;
 }
 
 export class Process implements AsyncDisposable {
-  readonly url: string;
-  readonly home: string;
-  readonly #serving: Serving;
+  readonly #nodes: Nodes;
   readonly #resources: AsyncDisposableStack;
   #operator: string | undefined;
 
-  static async start({ settings = {}, agent = MOODS, home, inspected, env }: ProcessOptions = {}): Promise<Process> {
+  static async start({ settings = {}, agent = MOODS, folder, inspected, env }: ProcessOptions = {}): Promise<Process> {
     await using resources = new AsyncDisposableStack();
-    const folder = mkdtempSync(join(tmpdir(), "nylorun-process-"));
-    resources.defer(() => rmSync(folder, { recursive: true, force: true }));
-    const at = home ?? join(folder, "home");
-    const serving = resources.use(
-      new Serving(at, agent, {
-        AGENT_PROGRESS_EVENTS_DIR: join(folder, "events"),
-        NYLORUN_STOP_GRACE_MS: "0",
-        ...Object.fromEntries(Object.entries(settings).map(([name, value]) => [variableOf(name), String(value)])),
-        ...(inspected === true && { NODE_OPTIONS: "--inspect=127.0.0.1:0" }),
-        ...env,
+    const own = mkdtempSync(join(tmpdir(), "nylorun-process-"));
+    resources.defer(() => rmSync(own, { recursive: true, force: true }));
+    const nodes = resources.use(
+      await startNodes({
+        folder: folder ?? own,
+        agents: agent,
+        env: {
+          AGENT_PROGRESS_EVENTS_DIR: join(own, "events"),
+          NYLORUN_STOP_GRACE_MS: "0",
+          ...Object.fromEntries(Object.entries(settings).map(([name, value]) => [variableOf(name), String(value)])),
+          ...(inspected === true && { NODE_OPTIONS: "--inspect=127.0.0.1:0" }),
+          ...env,
+        },
       }),
     );
-    const url = await serving.url;
-    return new Process({ url, home: at, serving, resources: resources.move() });
+    return new Process(nodes, resources.move());
   }
 
-  private constructor(parts: { url: string; home: string; serving: Serving; resources: AsyncDisposableStack }) {
-    this.url = parts.url;
-    this.home = parts.home;
-    this.#serving = parts.serving;
-    this.#resources = parts.resources;
+  private constructor(nodes: Nodes, resources: AsyncDisposableStack) {
+    this.#nodes = nodes;
+    this.#resources = resources;
+  }
+
+  get url(): string {
+    return this.#nodes.url;
   }
 
   get port(): number {
     return Number(new URL(this.url).port);
   }
 
+  /** How many there are. */
+  get nodes(): number {
+    return this.#nodes.count;
+  }
+
   /** What it has said so far. */
   get said(): string {
-    return this.#serving.said.join("\n");
+    return this.#nodes.node(0).said.join("\n");
   }
 
   /** A caller with a new key. */
   async as(subject: string): Promise<Caller> {
-    return new Caller(this, await this.#addKey("--subject", subject));
+    return new Caller(this, await this.#nodes.key(subject));
   }
 
-  async #addKey(...holder: readonly string[]): Promise<string> {
-    const { code, stdout, stderr } = await nylorun(this.home, "keys", "add", ...holder);
-    assert.equal(code, 0, stderr);
-    return stdout.trim();
+  /** Runs a command on its home. */
+  run(...args: readonly string[]): Promise<Ran> {
+    return this.#nodes.run(...args);
   }
 
   /** Its own figures: by name, with labels as Prometheus writes them, such as `nylorun_turns{state="working"}`. */
   async metrics(): Promise<ReadonlyMap<string, number>> {
-    const text = await this.metricsText();
-    const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-    return new Map(
-      lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ")))]),
-    );
+    const figures = new Map<string, number>();
+    for (const text of await this.metricsTexts()) {
+      for (const line of text.split("\n").filter((one) => one !== "" && !one.startsWith("#"))) {
+        const at = line.lastIndexOf(" ");
+        const [name, value, known] = [line.slice(0, at), Number(line.slice(at)), figures.get(line.slice(0, at))];
+        if (known === undefined) figures.set(name, value);
+        else if (OF_EACH.test(name)) figures.set(name, known + value);
+      }
+    }
+    return figures;
   }
 
-  async metricsText(): Promise<string> {
-    this.#operator ??= await this.#addKey("--operator");
-    const response = await fetch(`${this.url}/metrics`, {
-      headers: { authorization: `Bearer ${this.#operator}` },
-      signal: AbortSignal.timeout(PATIENCE),
-    });
-    assert.equal(response.status, 200);
-    return response.text();
+  /** As each node tells them. */
+  async metricsTexts(): Promise<readonly string[]> {
+    this.#operator ??= await this.#nodes.key(undefined);
+    return Promise.all(
+      this.#nodes.urls.map(async (url) => {
+        const response = await fetch(`${url}/metrics`, {
+          headers: { authorization: `Bearer ${this.#operator}` },
+          signal: AbortSignal.timeout(PATIENCE),
+        });
+        assert.equal(response.status, 200);
+        return response.text();
+      }),
+    );
   }
 
   /** Its figures, once they are as they should be. */
@@ -112,13 +133,13 @@ export class Process implements AsyncDisposable {
 
   /** Resident memory that is its own, in bytes: without the files that are mapped into it. Linux only. */
   get residentBytes(): number {
-    const status = readFileSync(`/proc/${this.#serving.pid}/status`, "utf8");
+    const status = readFileSync(`/proc/${this.#nodes.node(0).pid}/status`, "utf8");
     return Number(/^RssAnon:\s*(\d+) kB$/m.exec(status)?.[1]) * 1024;
   }
 
   /** Open files, sockets and the like. Linux only. */
   get openFiles(): number {
-    return readdirSync(`/proc/${this.#serving.pid}/fd`).length;
+    return readdirSync(`/proc/${this.#nodes.node(0).pid}/fd`).length;
   }
 
   /** What is alive on the heap of the main thread, and beside it in buffers, in bytes: after a collection. */
@@ -136,7 +157,7 @@ export class Process implements AsyncDisposable {
 
   /** Resolves when the process is gone. */
   end(signal: NodeJS.Signals): Promise<void> {
-    return this.#serving.end(signal);
+    return this.#nodes.node(0).end(signal);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,20 +1,19 @@
 /** Everything that reports on one machine comes together, and a Runtime's tasks with it: what docs/progress/ draws, as processes. */
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { isProgressEvent } from "@nylorun/protocol";
 
-const NYLORUN = fileURLToPath(new URL("../../packages/runtime/bin/nylorun.js", import.meta.url));
+import { startNodes } from "../cluster/nodes.ts";
+import type { Nodes } from "../cluster/nodes.ts";
+
 const MCP_SERVER = fileURLToPath(new URL("../../packages/mcp-server/bin/mcp-server.js", import.meta.url));
 const AGENTS = JSON.stringify(import.meta.resolve("@nylorun/agents"));
 /** For whatever is waited for, in milliseconds. */
@@ -39,40 +38,48 @@ export default defineAgent({
 
 /** One person's machine. */
 class Machine implements AsyncDisposable {
-  readonly folder = mkdtempSync(join(tmpdir(), "nylorun-machine-"));
-  readonly events = join(this.folder, "events");
-  readonly #children: ChildProcess[] = [];
+  readonly folder: string;
+  readonly events: string;
+  readonly #nodes: Nodes;
 
-  get environment(): NodeJS.ProcessEnv {
-    return {
-      ...process.env,
-      HOME: this.folder,
-      AGENT_PROGRESS_EVENTS_DIR: this.events,
-      NYLORUN_HOME: join(this.folder, "home"),
-    };
+  /** With a Runtime that serves the agent on it. */
+  static async start(env: Readonly<Record<string, string>> = {}): Promise<Machine> {
+    const folder = mkdtempSync(join(tmpdir(), "nylorun-machine-"));
+    const events = join(folder, "events");
+    const agents = join(folder, "refunds.ts");
+    writeFileSync(agents, AGENT);
+    try {
+      const person = { HOME: folder, AGENT_PROGRESS_EVENTS_DIR: events };
+      return new Machine(folder, events, await startNodes({ folder, agents, env: { ...person, ...env } }));
+    } catch (error) {
+      rmSync(folder, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  private constructor(folder: string, events: string, nodes: Nodes) {
+    this.folder = folder;
+    this.events = events;
+    this.#nodes = nodes;
+  }
+
+  get url(): string {
+    return this.#nodes.url;
+  }
+
+  /** Of one process: what is reported to it, it shows itself. */
+  get nodeUrl(): string {
+    return this.#nodes.urls[0]!;
+  }
+
+  key(subject: string): Promise<string> {
+    return this.#nodes.key(subject);
   }
 
   async run(...args: string[]): Promise<string> {
-    const options = { env: this.environment, cwd: this.folder };
-    return (await promisify(execFile)(process.execPath, [NYLORUN, ...args], options)).stdout;
-  }
-
-  /** Serves the agent. Resolves to the address. */
-  async serve(...flags: string[]): Promise<string> {
-    writeFileSync(join(this.folder, "refunds.ts"), AGENT);
-    const child = spawn(process.execPath, [NYLORUN, "serve", "--port", "0", ...flags, "refunds.ts"], {
-      env: this.environment,
-      cwd: this.folder,
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    this.#children.push(child);
-    let said = "";
-    child.stdout.on("data", (chunk) => (said += chunk));
-    for (const deadline = Date.now() + PATIENCE; Date.now() < deadline; await delay(20)) {
-      const [, url] = /^Serving at (\S+) /.exec(said) ?? [];
-      if (url !== undefined) return url;
-    }
-    return assert.fail(`it does not serve: ${said}`);
+    const { code, stdout, stderr } = await this.#nodes.run(...args);
+    assert.equal(code, 0, stderr);
+    return stdout;
   }
 
   /** What `watch` shows, by task, as soon as it is as it should be. */
@@ -86,13 +93,7 @@ class Machine implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(
-      this.#children.map(async (child) => {
-        child.kill("SIGKILL");
-        if (child.exitCode === null && child.signalCode === null)
-          await new Promise((resolve) => child.once("exit", resolve));
-      }),
-    );
+    await this.#nodes[Symbol.asyncDispose]();
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
@@ -113,9 +114,8 @@ async function send(url: string, key: string): Promise<string> {
 
 describe("Progress on one machine", { timeout: 60_000 }, () => {
   it("comes together from an agent over MCP, a command, a script and a Runtime, and is seen by all of them", async () => {
-    await using machine = new Machine();
-    const url = await machine.serve();
-    const key = (await machine.run("keys", "add", "--subject", "ada")).trim();
+    await using machine = await Machine.start();
+    const key = await machine.key("ada");
     const transport = new StdioClientTransport({
       command: process.execPath,
       args: [MCP_SERVER],
@@ -127,8 +127,8 @@ describe("Progress on one machine", { timeout: 60_000 }, () => {
     await agent.callTool({ name: "report_progress", arguments: report });
     await machine.run("report", "backup:photos", "--percent", "40", "--stage", "Copying");
     await machine.run("run", "--task", "ci:test", "--", "true");
-    const task = `refunds:${await send(url, key)}`;
-    const posted = await fetch(`${url}/v1/progress`, {
+    const task = `refunds:${await send(machine.url, key)}`;
+    const posted = await fetch(`${machine.nodeUrl}/v1/progress`, {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
       body: JSON.stringify({ task_id: "web:import", percent: 7, stage: "Importing", status: "running" }),
@@ -153,7 +153,7 @@ describe("Progress on one machine", { timeout: 60_000 }, () => {
     const { structuredContent } = await agent.callTool({ name: "get_status", arguments: {} });
     assert.deepEqual(idsIn(structuredContent).toSorted(), [...tasks.keys()].toSorted());
     // Over HTTP there is what is the caller's own.
-    const mine = await fetch(`${url}/v1/progress`, { headers: { authorization: `Bearer ${key}` } });
+    const mine = await fetch(`${machine.nodeUrl}/v1/progress`, { headers: { authorization: `Bearer ${key}` } });
     assert.deepEqual(idsIn(await mine.json()).toSorted(), [task, "web:import"].toSorted());
     await agent.close();
     assert.match(await machine.run("doctor"), /✔ Nothing is wrong/);
@@ -161,12 +161,13 @@ describe("Progress on one machine", { timeout: 60_000 }, () => {
 
   // keeps: progress-http-local
   it("is not that of a Runtime that serves others: its tasks stay with it", async () => {
-    await using machine = new Machine();
-    const url = await machine.serve("--public-url", "https://agents.example.com");
-    const key = (await machine.run("keys", "add", "--subject", "ada")).trim();
-    const task = `refunds:${await send(url, key)}`;
+    await using machine = await Machine.start({ NYLORUN_PUBLIC_URL: "https://agents.example.com" });
+    const key = await machine.key("ada");
+    const task = `refunds:${await send(machine.url, key)}`;
     for (const deadline = Date.now() + PATIENCE; ; await delay(50)) {
-      const response = await fetch(`${url}/v1/progress?task=${task}`, { headers: { authorization: `Bearer ${key}` } });
+      const response = await fetch(`${machine.url}/v1/progress?task=${task}`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
       const [found] = (await response.json()).tasks;
       if (found?.status === "paused") break;
       assert.ok(Date.now() < deadline);

@@ -42,6 +42,8 @@ export async function startRoundRobin(): Promise<RoundRobin> {
     request.on("end", () => pass(request, response, Buffer.concat(parts), proxy.targets.length));
     request.on("error", () => response.destroy());
   });
+  // A caller may send on a connection just as it is closed for having been silent, and cannot know whether that was heard.
+  server.keepAliveTimeout = 0;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const proxy: RoundRobin = {

@@ -1,6 +1,8 @@
+import { writeFileSync } from "node:fs";
+
 import { defineAgent } from "@nylorun/agents";
 
-/** Writes one path again and again, and a folder. */
+/** Writes one path again and again, and a folder; and into `SCRIBE_PID` which process does so. */
 export default defineAgent({
   id: "scribe",
   name: "Scribe",
@@ -8,6 +10,7 @@ export default defineAgent({
   version: "1.0.0",
   skills: [{ id: "write", name: "Write", description: "Writes.", tags: ["files"] }],
   async run(turn) {
+    writeFileSync(process.env["SCRIBE_PID"]!, String(process.pid));
     const versions: number[] = [];
     for (let n = 0; n < 12; n++) {
       versions.push((await turn.file("log.txt", `${n}`.padEnd(300_000, "."))).version);

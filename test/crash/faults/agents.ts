@@ -8,10 +8,7 @@ import type { Booking, Meeting } from "../../../examples/agents/meetings/calenda
 import { refunds } from "../../../examples/agents/refunds.ts";
 import { Shop } from "../../../examples/agents/refunds/shop.ts";
 import type { Order, Receipt } from "../../../examples/agents/refunds/shop.ts";
-import { pass } from "./point.ts";
-
-/** How long the bank takes to answer, in milliseconds; it pays at once. */
-const bankMs = Number(process.env["BANK_MS"] ?? 0);
+import { bankMs, pass } from "./point.ts";
 
 function around<Result>(what: string, code: () => Result): Result {
   pass(`before ${what}`);
@@ -27,7 +24,8 @@ class DeadlyShop extends Shop {
 
   override refund(order: string): Receipt {
     const receipt = around("paying back", () => super.refund(order));
-    return bankMs === 0 ? receipt : (setTimeout(bankMs, receipt) as unknown as Receipt);
+    const ms = bankMs();
+    return ms === 0 ? receipt : (setTimeout(ms, receipt) as unknown as Receipt);
   }
 }
 

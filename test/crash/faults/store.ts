@@ -1,10 +1,8 @@
-/** The store on SQLite, with a point before and after each of its writes, named for what it writes. */
-import { openSqliteStore as openReal } from "../../../packages/runtime/src/store/sqlite/store.ts";
+/** A store with a point before and after each of its writes, named for what it writes. */
 import type { Commit, Store } from "../../../packages/runtime/src/store/store.ts";
 import { pass } from "./point.ts";
 
-export async function openSqliteStore(options: Parameters<typeof openReal>[0]): Promise<Store> {
-  const store = await openReal(options);
+export function withPoints(store: Store): Store {
   return new Proxy(store, {
     get(target, name) {
       const member = Reflect.get(target, name, target) as unknown;

@@ -1,47 +1,80 @@
 /**
- * One process after another on one home, with a caller, a person and an operator who do not give up when one dies: what they do, they
- * do again until they know that it was done.
+ * Trials on nodes that die, with a caller, a person and an operator who do not give up when one does: what they do, they do again until
+ * they know that it was done. Who is left goes on; when nobody is, all are started again.
  */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { DatabaseSync } from "node:sqlite";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import { EXTENSIONS } from "@nylorun/protocol";
 import type { OpenInteraction, Task } from "@nylorun/protocol";
 
-import { nylorun } from "../nylorun.ts";
+import { Calendars } from "../../../examples/agents/meetings/calendars.ts";
+import { Shop } from "../../../examples/agents/refunds/shop.ts";
+import { startNodes } from "../../cluster/nodes.ts";
+import type { Nodes } from "../../cluster/nodes.ts";
+import type { EntryRow } from "../records.ts";
 
-const bin = fileURLToPath(new URL("../../../packages/runtime/bin/nylorun.js", import.meta.url));
-const inject = new URL("inject.ts", import.meta.url).href;
 const agents = fileURLToPath(new URL("agents.ts", import.meta.url));
+const preload = new URL("inject.ts", import.meta.url).href;
 
 export const URI = EXTENSIONS.interactions;
 
-/** A home with a caller and an operator, to be copied: making keys takes a process each. */
-export interface Template {
+/** What point.ts reads. */
+export interface Faults {
+  /** The point at which a node dies. Default: none. */
+  readonly deadly?: string | undefined;
+  /** How long the bank takes to answer, in milliseconds. Default: it does at once. */
+  readonly bankMs?: number | undefined;
+}
+
+/** Nodes, and the world that their agents work in: for one trial after the other. */
+interface Stage {
   readonly folder: string;
+  readonly nodes: Nodes;
   readonly callerKey: string;
   readonly operatorKey: string;
 }
 
-export async function makeTemplate(): Promise<Template> {
-  const folder = await mkdtemp(join(tmpdir(), "nylorun-faults-"));
-  const home = join(folder, "home");
-  const add = async (...holder: readonly string[]) => {
-    const { code, stdout, stderr } = await nylorun(home, "keys", "add", ...holder);
-    assert.equal(code, 0, stderr);
-    return stdout.trim();
-  };
-  return { folder, callerKey: await add("--subject", "ada"), operatorKey: await add("--operator") };
+/** As many stages as there are trials at once. */
+export class Stages implements AsyncDisposable {
+  readonly #resources = new AsyncDisposableStack();
+  readonly #free: Stage[] = [];
+
+  /** Has a trial on nodes that are all there, in a world in which nothing has happened. */
+  async trial<Result>(faults: Faults, run: (trial: Trial) => Promise<Result>): Promise<Result> {
+    const stage = this.#free.pop() ?? (await this.#open());
+    const result = await run(await Trial.begin(stage, faults));
+    // What a trial that failed has left is nothing for another one.
+    this.#free.push(stage);
+    return result;
+  }
+
+  async #open(): Promise<Stage> {
+    const folder = await mkdtemp(join(tmpdir(), "nylorun-faults-"));
+    this.#resources.defer(() => rm(folder, { recursive: true, force: true }));
+    const env = {
+      FAULTS: faultsOf({ folder }),
+      EXAMPLES_WORLD: worldOf({ folder }),
+      NYLORUN_LOG_LEVEL: "error",
+      AGENT_PROGRESS_EVENTS_DIR: join(folder, "events"),
+    };
+    await mkdir(env.FAULTS);
+    const nodes = this.#resources.use(await startNodes({ folder, agents, preload, env }));
+    const [callerKey, operatorKey] = [await nodes.key("ada"), await nodes.key(undefined)];
+    return { folder, nodes, callerKey, operatorKey };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#resources.disposeAsync();
+  }
 }
+
+const faultsOf = ({ folder }: Pick<Stage, "folder">) => join(folder, "faults");
+const worldOf = ({ folder }: Pick<Stage, "folder">) => join(folder, "world");
 
 interface Answer {
   readonly result?: unknown;
@@ -54,45 +87,69 @@ export interface LostEffect {
   readonly name: string;
 }
 
-export class Trial implements AsyncDisposable {
-  readonly folder: string;
-  readonly #template: Template;
-  readonly #env: Readonly<Record<string, string>>;
+export class Trial {
+  readonly #stage: Stage;
+  /** The last turn before it. */
+  readonly #before: number;
+  /** Of this trial's first message. */
+  readonly #messageId = crypto.randomUUID();
   #agent = "";
-  #process: ChildProcess | undefined;
-  #url: Promise<string> | undefined;
-  #ended: Promise<unknown> = Promise.resolve();
-  /** Processes that died. */
-  deaths = 0;
-  /** When the first one has, at last. */
-  readonly died = Promise.withResolvers<unknown>();
+  #buried = 0;
 
-  /** @param env Of the first process; those after it die of nothing. */
-  static async begin(template: Template, env: Readonly<Record<string, string>>): Promise<Trial> {
-    const folder = await mkdtemp(join(tmpdir(), "nylorun-faults-"));
-    await cp(template.folder, folder, { recursive: true });
-    return new Trial(template, folder, env);
+  static async begin(stage: Stage, { deadly = "", bankMs = 0 }: Faults): Promise<Trial> {
+    const folder = faultsOf(stage);
+    await writeFile(join(folder, "deadly"), "");
+    await stage.nodes.revive();
+    using stack = new DisposableStack();
+    for (const part of [new Shop(worldOf(stage)), new Calendars(worldOf(stage))]) {
+      stack.defer(() => part.close());
+      part.reset();
+    }
+    await rm(join(folder, "passed"), { force: true });
+    await writeFile(join(folder, "slow"), String(bankMs));
+    await writeFile(join(folder, "deadly"), deadly);
+    return new Trial(stage, (await stage.nodes.records.turns()).at(-1)?.turn ?? -1);
   }
 
-  private constructor(template: Template, folder: string, env: Readonly<Record<string, string>>) {
-    this.#template = template;
-    this.folder = folder;
-    this.#env = env;
+  private constructor(stage: Stage, before: number) {
+    this.#stage = stage;
+    this.#before = before;
   }
 
   /** Where the example agents keep their world. */
   get world(): string {
-    return join(this.folder, "world");
+    return worldOf(this.#stage);
   }
 
-  /** Calls a method, and again in the next process when this one dies of it. */
+  /** Processes that serve. */
+  get nodes(): number {
+    return this.#stage.nodes.count;
+  }
+
+  /** Processes that died. */
+  get deaths(): number {
+    return this.#buried + this.#stage.nodes.dead.length;
+  }
+
+  /** The points that were passed, in order. */
+  async passed(): Promise<readonly string[]> {
+    const lines = (await readFile(join(faultsOf(this.#stage), "passed"), "utf8")).trimEnd().split("\n");
+    const times = new Map<string, number>();
+    return lines.map((line) => {
+      const [name = ""] = line.split("\t");
+      times.set(name, (times.get(name) ?? 0) + 1);
+      return `${name} ${times.get(name)}`;
+    });
+  }
+
+  /** Calls a method, and again when a node dies of it. */
   async call(method: string, params: object): Promise<Answer> {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
     const headers = {
       "content-type": "application/json",
       "a2a-version": "1.0",
       "a2a-extensions": URI,
-      authorization: `Bearer ${this.#template.callerKey}`,
+      authorization: `Bearer ${this.#stage.callerKey}`,
     };
     return this.#insist(async (url) => {
       const response = await fetch(`${url}/v1/a2a/agents/${this.#agent}`, {
@@ -108,7 +165,7 @@ export class Trial implements AsyncDisposable {
   /** Sends the first message. */
   async send(agent: string, text: string): Promise<Task> {
     this.#agent = agent;
-    const message = { messageId: "first", role: "ROLE_USER", parts: [{ text }] };
+    const message = { messageId: this.#messageId, role: "ROLE_USER", parts: [{ text }] };
     const { result } = await this.call("SendMessage", { message, configuration: { returnImmediately: true } });
     return (result as { task: Task }).task;
   }
@@ -134,7 +191,7 @@ export class Trial implements AsyncDisposable {
   }
 
   async lost(): Promise<readonly LostEffect[]> {
-    const headers = { authorization: `Bearer ${this.#template.operatorKey}` };
+    const headers = { authorization: `Bearer ${this.#stage.operatorKey}` };
     return this.#insist(async (url) => {
       const response = await fetch(`${url}/v1/operator/effects`, { headers });
       return ((await response.json()) as { effects: readonly LostEffect[] }).effects;
@@ -143,7 +200,7 @@ export class Trial implements AsyncDisposable {
 
   /** Who has said so once may be told that it is said already. */
   async resolve({ effectId }: LostEffect, resolution: object): Promise<void> {
-    const headers = { authorization: `Bearer ${this.#template.operatorKey}`, "content-type": "application/json" };
+    const headers = { authorization: `Bearer ${this.#stage.operatorKey}`, "content-type": "application/json" };
     await this.#insist(async (url) => {
       const { status } = await fetch(`${url}/v1/operator/effects/${effectId}/resolve`, {
         method: "POST",
@@ -154,75 +211,35 @@ export class Trial implements AsyncDisposable {
     });
   }
 
-  /** Kinds of the journal's entries, past all of the Runtime's code. */
-  journal(): readonly { readonly kind: string; readonly body: { readonly of?: number; readonly name?: string } }[] {
-    using database = new DatabaseSync(join(this.folder, "home", "nylorun.db"), { readOnly: true, timeout: 5000 });
-    const rows = database.prepare("SELECT kind, body FROM journal ORDER BY turn, seq").all();
-    return rows.map(({ kind, body }) => ({ kind: kind as string, body: JSON.parse(body as string) as object }));
+  /** The journals of this trial's turns, past all of the Runtime's code. */
+  async journal(): Promise<readonly EntryRow[]> {
+    return (await this.#stage.nodes.records.journal()).filter(({ turn }) => turn > this.#before);
   }
 
-  /** kill -9, from outside. */
-  async kill(): Promise<void> {
-    await this.#url;
-    this.#process?.kill("SIGKILL");
-    await this.#ended;
+  /** kill -9 of all, from outside. */
+  kill(): Promise<void> {
+    return this.#stage.nodes.kill();
   }
 
-  /** Does it again in the next process when this one is gone. */
+  /** Resolves when somebody has died, or not within half a second. */
+  async death(): Promise<void> {
+    if (this.deaths === 0) await Promise.race([this.#stage.nodes.death(), setTimeout(500)]);
+  }
+
   async #insist<Result>(code: (url: string) => Promise<Result>): Promise<Result> {
-    for (let tries = 0; tries < 4; tries++) {
-      this.#url ??= this.#serve();
+    const { nodes } = this.#stage;
+    for (let tries = 1; ; tries++) {
       try {
-        return await code(await this.#url);
+        return await code(nodes.url);
       } catch (error) {
-        // Either it is gone, or this is no fault of its.
-        const gone = await Promise.race([this.#ended.then(() => true), setTimeout(2000, false)]);
-        if (!gone) throw error;
-        this.#url = undefined;
+        // Either somebody is gone, or this is no fault of its.
+        const gone = this.deaths > 0 || (await Promise.race([nodes.death().then(() => true), setTimeout(5000, false)]));
+        if (!gone || tries === 5) throw error;
+        if (nodes.dead.length < nodes.count) continue;
+        this.#buried += nodes.count;
+        await nodes.revive();
       }
     }
-    throw new Error("Four processes died of the same.");
-  }
-
-  #serve(): Promise<string> {
-    const first = this.#process === undefined;
-    const child = spawn(process.execPath, ["--import", inject, bin, "serve", agents], {
-      env: {
-        ...process.env,
-        NYLORUN_HOME: join(this.folder, "home"),
-        NYLORUN_PORT: "0",
-        NYLORUN_LOG_LEVEL: "error",
-        EXAMPLES_WORLD: this.world,
-        AGENT_PROGRESS_EVENTS_DIR: join(this.folder, "events"),
-        ...(first && this.#env),
-      },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    this.#process = child;
-    const said: string[] = [];
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
-    for (const stream of [child.stdout, child.stderr]) {
-      createInterface(stream).on("line", (line) => {
-        said.push(line);
-        const found = /http:\/\/127\.0\.0\.1:\d+/.exec(line);
-        if (found) resolve(found[0]);
-      });
-    }
-    promise.catch(() => undefined);
-    this.#ended = once(child, "exit").then(([, signal]) => {
-      if (signal === "SIGKILL") this.deaths++;
-      this.died.resolve(signal);
-      reject(new Error(`It ended before it served:\n${said.join("\n")}`));
-    });
-    return promise;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#process?.exitCode === null && this.#process.signalCode === null) {
-      this.#process.kill("SIGKILL");
-      await this.#ended;
-    }
-    await rm(this.folder, { recursive: true, force: true });
   }
 }
 

@@ -1,0 +1,4 @@
+import { runOnManyNodes } from "./suite.ts";
+import { suites } from "./suites.ts";
+
+runOnManyNodes(suites.crash);
