@@ -6,6 +6,7 @@ import * as fc from "fast-check";
 
 import type { Input, StartTarget } from "./target.ts";
 import { startA2a, startA2aPostgres } from "./targets/a2a.ts";
+import { startClient } from "./targets/client.ts";
 import { startConnection } from "./targets/connection.ts";
 import { startFileLink } from "./targets/file-link.ts";
 import { startGateway } from "./targets/gateway.ts";
@@ -32,6 +33,7 @@ export const TARGETS: ReadonlyMap<string, StartTarget> = new Map([
   ["sink", startSink],
   ["restore", startRestore],
   ["jwt", startJwt],
+  ["client", startClient],
 ]);
 
 interface Entry {

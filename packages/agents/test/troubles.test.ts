@@ -440,6 +440,58 @@ describe("what servers may do", { timeout: 60_000 }, () => {
     await assert.rejects(read(), { code: "answer.invalid" });
   });
 
+  test("lists that name ever more pages, with nothing or without end, are not read for ever", async () => {
+    let pages = 0;
+    await using agent = await OddAgent.start((asked, response) => {
+      if (asked.method === "SendMessage") return good(asked, response);
+      const many = Array.from({ length: 1000 }, (_, n) => ({ id: `${pages}-${n}`, url: "https://x.example/" }));
+      const configs = asked.params.taskId === "t" ? many : [];
+      return result(asked, response, { tasks: [], configs, nextPageToken: `page ${++pages}` });
+    });
+    const client = await clientOf(agent);
+    await assert.rejects(client.tasks().next(), { code: "answer.invalid" });
+    assert.equal(pages, 101);
+    const task = await client.send("hi");
+    await assert.rejects(task.push.list(), { code: "answer.invalid" });
+    assert.ok(pages < 120);
+  });
+
+  test("what a card says where the extensions should be keeps nobody from calling", async () => {
+    await using agent = await OddAgent.start(good);
+    for (const extensions of ["x", 7, {}, [null], [{ uri: 7 }], null]) {
+      agent.card = { capabilities: { extensions } };
+      assert.ok((await (await clientOf(agent)).send("hi")).id, JSON.stringify(extensions));
+    }
+    agent.card = { capabilities: null };
+    assert.ok((await (await clientOf(agent)).send("hi")).id);
+  });
+
+  test("a stream that adds to a file for ever, or nests too deep, is not followed for ever", async () => {
+    let looks = 0;
+    let sent = 0;
+    await using agent = await OddAgent.start(async (asked, response) => {
+      if (asked.method !== "SubscribeToTask") {
+        const state = asked.method === "GetTask" && ++looks > 1 ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING";
+        return result(asked, response, asked.method === "GetTask" ? taskIn(state) : { task: taskIn(state) });
+      }
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const { id: taskId, contextId } = taskIn("TASK_STATE_WORKING");
+      const event = (data: string) =>
+        `data: {"jsonrpc":"2.0","id":${JSON.stringify(asked.id)},"result":{"artifactUpdate":{"taskId":"${taskId}","contextId":"${contextId}","append":true,"artifact":{"artifactId":"a","parts":[${data}]}}}}\n\n`;
+      response.write(event(`{"data":${"[".repeat(20_000)}${"]".repeat(20_000)}}`));
+      for (; sent < 1000 && !response.destroyed; sent++) {
+        response.write(event(`{"text":"${"x".repeat(10_000)}"}`));
+        await new Promise((go) => setTimeout(go, 1));
+      }
+      return response.end();
+    });
+    agent.card = { capabilities: { streaming: true } };
+    const client = await clientOf(agent, { maxAnswerBytes: 100_000, timeoutMs: 10_000 });
+    const task = await client.send("hi");
+    await task.done();
+    assert.ok(sent < 100, `${sent} pieces were taken`);
+  });
+
   test("a message in a busy context that does not want to wait is refused with the reason", async () => {
     await using agent = await OddAgent.start((asked, response) => {
       assert.equal(asked.params.message.metadata.delivery, "reject");

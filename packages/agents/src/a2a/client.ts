@@ -5,7 +5,7 @@ import type { AgentCard, ListTasksRequest, Part, TaskState } from "@nylorun/prot
 
 import type { Auth } from "../auth.ts";
 import { CardSource } from "./card.ts";
-import { Connection, samePage } from "./connection.ts";
+import { Connection, noEnd, samePage } from "./connection.ts";
 import { createConversation } from "./conversation.ts";
 import type { Conversation } from "./conversation.ts";
 import { credentialsOf } from "./credentials.ts";
@@ -142,6 +142,7 @@ export async function createA2aClient(options: A2aClientOptions): Promise<A2aCli
     agent: nameOf(connection),
     pollMs: limits.pollMs,
     historyLength: limits.historyLength,
+    maxAnswerBytes: limits.maxAnswerBytes,
     isActive: (uri) => active.has(uri),
     async download(from, signal) {
       try {
@@ -230,12 +231,15 @@ class Client implements A2aClient {
       ...(pageSize !== undefined && { pageSize }),
       ...(artifacts === true && { includeArtifacts: true }),
     };
-    for (let pageToken = ""; ;) {
+    for (let pageToken = "", empty = 0; ;) {
       const page: ListTasksRequest = pageToken === "" ? filter : { ...filter, pageToken };
       const { tasks, nextPageToken } = await this.#context.connection.listTasks(page, { signal });
       for (const task of tasks) yield taskOf({ task }, this.#context);
       if (nextPageToken === "") return;
       if (nextPageToken === pageToken) throw samePage();
+      // Who reads them decides when it is enough, but of nothing nobody can.
+      empty = tasks.length === 0 ? empty + 1 : 0;
+      if (empty > MOST_EMPTY) throw noEnd();
       pageToken = nextPageToken;
     }
   }
@@ -244,6 +248,9 @@ class Client implements A2aClient {
     return createConversation(this, contextId);
   }
 }
+
+/** Pages of tasks in a row that may hold none: an agent that filters may give some. */
+const MOST_EMPTY = 100;
 
 function partsOf(content: string | readonly Part[]): readonly Part[] {
   if (typeof content === "string") return [{ text: content }];

@@ -114,8 +114,10 @@ export class Connection {
 
   /** Whether the agent keeps to the profile, whose messages can be sent again. */
   get isProfiled(): boolean {
-    const declared = this.card.capabilities?.extensions ?? [];
-    return declared.some(({ uri }) => (EXTENSION_URIS as readonly string[]).includes(uri));
+    // A card may hold anything there.
+    const declared: unknown = this.card.capabilities?.extensions;
+    const ours: readonly unknown[] = EXTENSION_URIS;
+    return Array.isArray(declared) && declared.some((one: { uri?: unknown } | null) => ours.includes(one?.uri));
   }
 
   /** @throws A2aClientError `send.unknown`, and those of any call. */
@@ -179,12 +181,14 @@ export class Connection {
     let pageToken = "";
     do {
       const question = { tenant: "", taskId, pageSize: 0, pageToken };
-      const page = await this.#ask(options, (transport, request) =>
-        transport.listTaskPushNotificationConfig(question, request),
-      );
-      if (page.nextPageToken !== "" && page.nextPageToken === pageToken) throw samePage();
-      configs.push(...page.configs.map(fromSdkPushConfig));
-      pageToken = page.nextPageToken;
+      const page = await this.#ask(options, async (transport, request) => {
+        const { configs: some, nextPageToken } = await transport.listTaskPushNotificationConfig(question, request);
+        return { some: some.map(fromSdkPushConfig), next: nextPageToken };
+      });
+      if (page.next !== "" && page.next === pageToken) throw samePage();
+      configs.push(...page.some);
+      if (configs.length > MOST_CONFIGS || (page.some.length === 0 && page.next !== "")) throw noEnd();
+      pageToken = page.next;
     } while (pageToken !== "");
     return configs;
   }
@@ -306,6 +310,13 @@ function isMisdirected({ code, status }: A2aClientError): boolean {
 
 function tooLate(timeoutMs: number): A2aClientError {
   return new A2aClientError("agent.unreachable", `The agent did not answer within ${timeoutMs} ms.`);
+}
+
+/** Of one task: more are no list, but an answer without an end. */
+const MOST_CONFIGS = 10_000;
+
+export function noEnd(): A2aClientError {
+  return invalidAnswer("The agent names ever more pages.");
 }
 
 export function samePage(): A2aClientError {

@@ -8,7 +8,7 @@ import { EXTENSIONS, isTerminal } from "@nylorun/protocol";
 import type { Artifact, StreamResponse, Task } from "@nylorun/protocol";
 
 import type { Connection } from "./connection.ts";
-import { A2aClientError } from "./errors.ts";
+import { A2aClientError, invalidAnswer } from "./errors.ts";
 import { BackOff, pause } from "./patience.ts";
 
 /** Looks at a task that does not change come this far apart at first, in milliseconds. */
@@ -19,12 +19,15 @@ export interface FeedOptions {
   readonly pollMs: number;
   /** Of a look. One message is enough to find a Runtime's reply, which is the last one. */
   readonly historyLength: number;
+  /** Characters of a task that a stream has put together: one that adds for ever is not followed for ever. */
+  readonly maxAnswerBytes: number;
 }
 
 export class Feed {
   readonly #connection: Connection;
   readonly #pollMs: number;
   readonly #historyLength: number;
+  readonly #maxAnswerBytes: number;
   #task: Task;
   /** Goes up whenever the task is another one. */
   #version = 0;
@@ -34,11 +37,12 @@ export class Feed {
   #readers = 0;
   #running: AbortController | undefined;
 
-  constructor(task: Task, { connection, pollMs, historyLength }: FeedOptions) {
+  constructor(task: Task, { connection, pollMs, historyLength, maxAnswerBytes }: FeedOptions) {
     this.#task = task;
     this.#connection = connection;
     this.#pollMs = pollMs;
     this.#historyLength = historyLength;
+    this.#maxAnswerBytes = maxAnswerBytes;
   }
 
   get task(): Task {
@@ -139,12 +143,17 @@ export class Feed {
   async #stream(signal: AbortSignal): Promise<void> {
     try {
       for await (const event of this.#connection.subscribe(this.#task.id, signal)) {
-        this.#accept(merge(this.#task, event));
+        const task = merge(this.#task, event);
+        if (essence(task).length > this.#maxAnswerBytes) {
+          throw new A2aClientError("answer.tooLarge", `The task is longer than ${this.#maxAnswerBytes} bytes.`);
+        }
+        this.#accept(task);
         if (isTerminal(this.#task.status.state)) return;
       }
-    } catch (error) {
+    } catch (caught) {
       signal.throwIfAborted();
-      if (!(error instanceof A2aClientError)) throw error;
+      // What cannot be made a task of (nested too deep, say) is no update.
+      const error = caught instanceof A2aClientError ? caught : invalidAnswer("An update makes no sense", caught);
       // What has ended has no stream either, so only a task that has not tells that there are none.
       if (REFUSES_STREAMS.has(error.code)) {
         await this.look(signal);

@@ -90,6 +90,7 @@ export interface TaskContext extends Omit<ViewOptions, "download" | "isAnswered"
   readonly connection: Connection;
   readonly pollMs: number;
   readonly historyLength: number;
+  readonly maxAnswerBytes: number;
   download(url: string, signal: AbortSignal | undefined): Promise<Response>;
 }
 
