@@ -25,7 +25,7 @@ const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 1_00
 const rounds = Number(process.env["CRASH_ROUNDS"] ?? (databaseUrl === undefined ? 20 : 5));
 const worker = fileURLToPath(new URL("agents/worker.ts", import.meta.url));
 
-describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 230_000 }, () => {
+describe(`kill -9 during 200 concurrent sends (CRASH_SEED=${seed})`, { timeout: 600_000 }, () => {
   const random = new Random(seed);
   /** Message id -> its task's id, over all rounds. */
   const tasks = new Map<string, string>();
