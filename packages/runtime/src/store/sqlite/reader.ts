@@ -7,12 +7,14 @@ import type { TaskState } from "@nylorun/protocol";
 import type { Entry } from "../../turn/journal.ts";
 import type { TurnKey, TurnRecord } from "../../turn/record.ts";
 import type { Blob } from "../files.ts";
+import { keyOf, turnOf } from "../rows.ts";
+import type { KeyRow } from "../rows.ts";
 import { ENDED_STATUS_NUMBERS, statusNumber } from "../status.ts";
 import type { KeyRecord, Secret, Seen, Session, StoreFigures, Usage } from "../store.ts";
 import { dayMs } from "../store.ts";
 import { deliveryFigures } from "./deliveries.ts";
-import { keyOf, turnColumns, turnOf, turnTables } from "./rows.ts";
-import type { KeyRow, Scope, TurnRow } from "./rows.ts";
+import { turnColumns, turnTables } from "./rows.ts";
+import type { Scope, TurnRow } from "./rows.ts";
 import { suspectSql } from "./statements.ts";
 
 /** Scopes whose names are remembered. */
@@ -174,7 +176,8 @@ export class Reader {
   }
 
   turnOf(row: TurnRow): TurnRecord {
-    return turnOf(row, this.owner(row.scope));
+    const { subject, agent } = this.owner(row.scope);
+    return turnOf(row, { subject, agent, contextId: row.name });
   }
 
   /** Whose turn it is. A scope never changes, and its key is used once. */
