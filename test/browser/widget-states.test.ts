@@ -86,7 +86,7 @@ test("P8: a late finish does not cover an error, and a retry takes the error awa
   assert.deepEqual(pick(await bar.seen()), { alert: "", percent: "100%" });
 });
 
-test("P2: percents are clamped and floored, and only done is all of it", async () => {
+test("P2: percents are clamped and floored: what is not all of it is never shown as all", async () => {
   await using bar = await Bar.open(browser);
   const cases: readonly (readonly [percent: number, text: string, filled: number])[] = [
     [107, "100%", 100],

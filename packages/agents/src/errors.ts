@@ -40,6 +40,14 @@ export type AgentErrorCode =
   /** The turn asked for more than 10,000 things, or what came back is more than 64 MiB. */
   | "turn.tooLarge";
 
+export type EffectErrorCode =
+  /** What the function returned is no JSON. */
+  | "effect.notJson"
+  /** What it returned is more than 1 MiB, or nested deeper than 500 levels. */
+  | "effect.tooLarge"
+  /** It was tried as often as it may, and what became of the last attempt is not known. */
+  | "effect.exhausted";
+
 /**
  * What an effect's function threw, or why its outcome cannot be used. The same on the first run and on every replay: what is
  * not listed here of the original error is gone.
@@ -48,9 +56,8 @@ export class EffectError extends Error {
   override readonly name = "EffectError";
   /** The effect's name. */
   readonly effect: string;
-  /** The original error's `code`, when it had a text or a number; or `effect.notJson`, `effect.tooLarge`,
-   * `effect.exhausted`; of a file, as `turn.file` says. */
-  readonly code: string | number | undefined;
+  /** The original error's `code`, when it had a text or a number; or an {@link EffectErrorCode}; of a file, as `turn.file` says. */
+  readonly code: EffectErrorCode | (string & {}) | number | undefined;
   /** The original error's `name`. */
   readonly originalName: string;
   /** The original error's `data`, when it was JSON. */

@@ -4,7 +4,7 @@ export type { Agent, AgentDefinition, Output, Skill } from "./agent.ts";
 export { isRefusal, isReply, Refusal, refuse, reply } from "./answer.ts";
 export type { Reply } from "./answer.ts";
 export { AgentError, CallError, Cancelled, EffectError, OutcomeUnknown, WaitExpired } from "./errors.ts";
-export type { AgentErrorCode, CallErrorCode } from "./errors.ts";
+export type { AgentErrorCode, CallErrorCode, EffectErrorCode } from "./errors.ts";
 export type { Jsonified } from "./jsonified.ts";
 export type {
   AgentAnswer,

@@ -51,6 +51,18 @@ const THROWN: readonly Thrown[] = [
     text: "What is wrong with an agent's definition, or with a call of `turn`. For its author.",
   },
   {
+    title: "EffectError",
+    file: "agents/src/errors.ts",
+    type: "EffectErrorCode",
+    text: "Why an effect gave nothing; otherwise `code` is that of the error that its function threw. For an agent's author.",
+  },
+  {
+    title: "EffectError, of a file",
+    file: "runtime/src/files/errors.ts",
+    type: "FileErrorCode",
+    text: "Why `turn.file` or `turn.folder` kept nothing, or what came with a message cannot be had.",
+  },
+  {
     title: "A2aClientError",
     file: "agents/src/a2a/errors.ts",
     type: "A2aClientErrorCode",
@@ -86,7 +98,16 @@ const THROWN: readonly Thrown[] = [
     type: "TestingErrorCode",
     text: "What `@nylorun/runtime/testing` finds wrong with an agent, or with the script it was run by.",
   },
+  {
+    title: "FrameError",
+    file: "widget/src/frame/errors.ts",
+    type: "FrameErrorCode",
+    text: "Why a page cannot embed the widget's frame like that.",
+  },
 ];
+
+/** Nobody is shown these: who meets them says it in other words. */
+const INNER: ReadonlySet<string> = new Set(["BlobErrorCode", "DialErrorCode"]);
 
 const HEAD = `<!-- Made by packages/runtime/scripts/reference/errors.ts. Do not edit: \`npm run generate\`. -->
 
@@ -114,7 +135,10 @@ export function errorsPage(): string {
   for (const { code, text } of codesIn("runtime/src/http/operations.ts", "OperationErrorCode")) {
     lines.push(`| \`${code}\` | ${cell(text)} |`);
   }
+  lines.push("", "A gateway (`createA2aHandler`) adds:", "", "| status | code | |", "|---|---|---|");
+  lines.push("| 502 | `gateway.failed` | What is behind it cannot be called, or its answer is none. |");
   lines.push("", "## Thrown");
+  checkTypes();
   for (const { title, file, type, text } of THROWN) {
     lines.push("", `### ${title}`, "", text, "", "| code | |", "|---|---|");
     for (const one of codesIn(file, type)) lines.push(`| \`${one.code}\` | ${cell(one.text)} |`);
@@ -147,6 +171,15 @@ function checkReasons(): void {
   throw new Error(
     `scripts/reference/errors.ts tells nothing of ${missing.join(", ") || "nothing"}, and of ${gone.join(", ") || "nothing"} that is gone`,
   );
+}
+
+/** @throws When there is a type of codes that is told of nowhere. */
+function checkTypes(): void {
+  const told = new Set(["OperationErrorCode", ...THROWN.map(({ type }) => type), ...INNER]);
+  const files = globSync("*/src/**/*.ts", { cwd: PACKAGES });
+  const all = files.flatMap((file) => sourceOf(file).match(/(?<=export type )\w+ErrorCode(?= =)/g) ?? []);
+  const missing = all.filter((type) => !told.has(type));
+  if (missing.length > 0) throw new Error(`scripts/reference/errors.ts tells nothing of ${missing.join(", ")}`);
 }
 
 function cell(text: string): string {

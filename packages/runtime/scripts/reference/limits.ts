@@ -115,6 +115,24 @@ const TABLES: readonly (readonly [title: string, rows: readonly Row[]])[] = [
       { what: "a task that has ended (0: for ever)", from: "turnRetentionMs", unit: "ms", then: "forgotten" },
       { what: "its journal (0: as long as the task)", from: "journalRetentionMs", unit: "ms", then: "forgotten" },
       {
+        what: "what tasks used, by agent and day (0: for ever)",
+        from: "usageRetentionMs",
+        unit: "ms",
+        then: "forgotten",
+      },
+      {
+        what: "a delivery that was given up (0: as long as the task)",
+        from: "giveUpRetentionMs",
+        unit: "ms",
+        then: "forgotten",
+      },
+      {
+        what: "a file that a task had begun to keep, and ended without",
+        from: ["runtime/src/store/files.ts", "leftoverMs"],
+        unit: "ms",
+        then: "removed",
+      },
+      {
         what: "the id of a message",
         from: "messageDedupeMs",
         unit: "ms",

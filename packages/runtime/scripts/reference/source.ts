@@ -29,7 +29,8 @@ export interface Code {
 
 /** The members of `export type NAME = | "code" …`, each with the comment above it. */
 export function codesIn(file: string, type: string): Code[] {
-  const [, union] = new RegExp(`export type ${type} =([^;]+);`).exec(sourceOf(file)) ?? [];
+  // A semicolon in a comment ends nothing.
+  const [, union] = new RegExp(`export type ${type} =((?:/\\*[^]*?\\*/|[^;])+);`).exec(sourceOf(file)) ?? [];
   if (union === undefined)
     throw new Error(`${file} has no type ${type}: say in scripts/reference/errors.ts where it is`);
   const codes: Code[] = [];

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 
-import type { Misfit, ReplayCheck } from "../node/replay-check.ts";
+import type { ReplayCheck } from "../node/replay-check.ts";
 import { addSettingFlags, settingsOf } from "./setting-flags.ts";
 import { formatTime } from "./table.ts";
 
@@ -27,7 +27,7 @@ export function addReplayCheckCommand(program: Command): void {
       const settings = settingsOf(command);
       const { replayCheck } = await import("../node/replay-check.ts");
       const check = await replayCheck({ settings, files, cwd: process.cwd() });
-      const text = json ? `${JSON.stringify(check, null, 2)}\n` : checkText(check);
+      const text = json ? `${JSON.stringify(check, null, 2)}\n` : await checkText(check);
       await new Promise((resolve) => process.stdout.write(text, resolve));
       // An agent's code may have left something open that would keep the process.
       process.exit(check.misfits.length === 0 ? 0 : 1);
@@ -35,16 +35,17 @@ export function addReplayCheckCommand(program: Command): void {
   addSettingFlags(command, ["home", "databaseSchema"]);
 }
 
-function checkText({ checked, misfits, agents }: ReplayCheck): string {
+async function checkText({ checked, misfits, agents }: ReplayCheck): Promise<string> {
+  const { plainText } = await import("@nylorun/protocol");
   const names = agents.map(({ id }) => id).join(", ");
   if (checked === 0) return `No turn of ${names} has begun and not ended.\n`;
   if (misfits.length === 0) return checked === 1 ? "The one turn fits.\n" : `All ${checked} turns fit.\n`;
   const versions = new Map(agents.map(({ id, version }) => [id, version]));
   const count = `${misfits.length} of ${checked} ${misfits.length === 1 ? "does" : "do"} not fit:\n\n`;
-  return count + misfits.map((misfit) => misfitText(misfit, versions.get(misfit.agent) ?? "")).join("\n");
-}
-
-function misfitText({ taskId, agent, agentVersion, subject, state, statusAt, why }: Misfit, version: string): string {
-  const since = `${state} since ${formatTime(statusAt)}`;
-  return `${taskId}  ${agent} ${agentVersion}, now ${version}  ${since}\n  of ${subject}\n  ${why}\n`;
+  const texts = misfits.map(({ taskId, agent, agentVersion, subject, state, statusAt, why }) => {
+    const since = `${state} since ${formatTime(statusAt)}`;
+    const head = `${taskId}  ${agent} ${agentVersion}, now ${versions.get(agent) ?? ""}  ${since}`;
+    return `${head}\n  of ${subject}\n  ${plainText(why)}\n`;
+  });
+  return count + texts.join("\n");
 }

@@ -27,7 +27,7 @@ export function addTurnsCommand(program: Command): void {
       const found = await onHome(held, (operations) => operations.heldTurns());
       if (json) process.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
       else if (found.length === 0) process.stdout.write("No turn is held.\n");
-      else process.stdout.write(found.map(heldText).join(""));
+      else process.stdout.write((await heldTexts(found)).join(""));
     });
 
   const release = turns
@@ -52,6 +52,10 @@ export function addTurnsCommand(program: Command): void {
   for (const command of [held, release, fail]) addSettingFlags(command, ["home"]);
 }
 
-function heldText({ taskId, agent, agentVersion, subject, heldAt, why }: HeldTurn): string {
-  return `${taskId}  ${agent} ${agentVersion}  since ${formatTime(heldAt)}\n  of ${subject}\n  ${why.code}: ${why.message}\n`;
+async function heldTexts(turns: readonly HeldTurn[]): Promise<readonly string[]> {
+  const { plainText } = await import("@nylorun/protocol");
+  return turns.map(
+    ({ taskId, agent, agentVersion, subject, heldAt, why }) =>
+      `${taskId}  ${agent} ${agentVersion}  since ${formatTime(heldAt)}\n  of ${subject}\n  ${why.code}: ${plainText(why.message)}\n`,
+  );
 }

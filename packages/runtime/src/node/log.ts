@@ -1,6 +1,7 @@
 /** The log: JSON lines on stderr, or, when a person looks at it, lines to read. Never a key, never what callers wrote. */
-import { stripVTControlCharacters, styleText } from "node:util";
+import { styleText } from "node:util";
 
+import { plainText } from "@nylorun/protocol";
 import { pino } from "pino";
 
 import type { Settings } from "./settings.ts";
@@ -36,9 +37,14 @@ function readable(line: string): string {
     msg?: string;
     error?: { stack?: string };
   };
-  const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${plainText(JSON.stringify(value))}`);
   const clock = new Date(time).toTimeString().slice(0, 8);
   const head = `${clock} ${styleText(COLOURS[level], level.padEnd(5), { stream: process.stderr })}`;
-  const stack = error?.stack === undefined ? "" : `\n${stripVTControlCharacters(error.stack)}`;
-  return `${head} ${msg ?? ""}${styleText("dim", pairs.join(""), { stream: process.stderr })}${stack}\n`;
+  const stack = error?.stack === undefined ? "" : `\n${error.stack.split("\n").map(plainLine).join("\n")}`;
+  return `${head} ${plainText(msg ?? "")}${styleText("dim", pairs.join(""), { stream: process.stderr })}${stack}\n`;
+}
+
+/** As far in as it was. */
+function plainLine(line: string): string {
+  return /^ */.exec(line)![0] + plainText(line);
 }

@@ -1,5 +1,6 @@
 /** Moves what a home holds to a database that many nodes share. */
 import type { FilesApart } from "../http/operations.ts";
+import { StoreError } from "../store/errors.ts";
 import { createLocalSignal } from "../store/local-signal.ts";
 import type { Imported, ImportOptions } from "../store/postgres/import.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
@@ -19,7 +20,10 @@ export async function exportHome(settings: Settings, file: string): Promise<File
   using home = await takeHome(folder, { purpose: "command", patienceMs: 0 });
   checkNotMoved(home.folder);
   await using store = await openSqliteStore({ file: home.database, signal: createLocalSignal() });
-  await store.backup?.(file);
+  await store.backup?.(file).catch((error: unknown) => {
+    const why = (error as Error).message;
+    throw new StoreError("store.failed", `The export was not written: ${why}. The home is as it was.`, { cause: error });
+  });
   const { fileBytes } = await store.measure();
   markMoved(home.folder, file);
   return { bytes: fileBytes, place: filePlaceOf(home.folder, settings) };

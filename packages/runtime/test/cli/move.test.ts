@@ -26,6 +26,11 @@ describe("a home that is exported", () => {
         assert.equal(refused.code, 1);
         assert.match(refused.stderr, /was exported, to go on elsewhere/);
       }
+      const taken = await nylorun(join(folder, "other"), "keys", "add", "--subject", "ada");
+      assert.equal(taken.code, 0);
+      const nowhere = await nylorun(join(folder, "other"), "export", join(folder, "no", "such", "file"));
+      assert.match(nowhere.stderr, /^nylorun: The export was not written: [^\n]+ The home is as it was\.\n$/);
+      assert.equal((await nylorun(join(folder, "other"), "keys", "list")).code, 0);
       const imported = await nylorun(home, "import", file);
       assert.equal(imported.code, 1);
       assert.match(imported.stderr, /NYLORUN_DATABASE_URL/);

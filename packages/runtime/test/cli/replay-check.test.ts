@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { Place } from "./nylorun.ts";
 
@@ -65,6 +66,33 @@ describe("nylorun replay-check", () => {
     for (const task of tasks.slice(0, 2)) {
       assert.equal((await serving.get(key, "refunds", task)).status.state, "TASK_STATE_AUTH_REQUIRED");
     }
+  });
+
+  it("shows nothing that would steer a terminal, nor does the list of what is held", async () => {
+    await using place = new Place();
+    // What callers write may end up in the names of effects.
+    const named = (word: string) => `await turn.effect(turn.text + "${word}", () => 1); await turn.ask({ prompt: "?" });`;
+    const agent = place.agent("namer", named("one"));
+    const key = await place.addKey("--subject", "ada");
+    const first = await place.serve([agent]);
+    const { result } = await first.send(key, "namer", "\u009b2J\u202eevil\u001b[31m");
+    await first.kill("SIGTERM");
+    place.agent("namer", named("two"));
+    const steering = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
+    const { code, stdout } = await place.run(["replay-check", agent]);
+    assert.deepEqual([code, steering.test(stdout), stdout.includes("evil")], [1, false, true], stdout);
+    const second = await place.serve([agent]);
+    await second.call(key, "namer", "SendMessage", {
+      message: { messageId: "a", role: "ROLE_USER", taskId: result!.task.id, parts: [{ text: "42" }] },
+      configuration: { returnImmediately: true },
+    });
+    let held = "";
+    for (let tries = 0; tries < 100 && !held.includes("diverged"); tries++) {
+      await delay(50);
+      held = (await place.run(["turns", "held"])).stdout;
+    }
+    assert.match(held, /evil/);
+    assert.ok(!steering.test(held), held);
   });
 
   it("runs no effect and changes nothing in the home", async () => {

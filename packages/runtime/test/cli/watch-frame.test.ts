@@ -117,7 +117,7 @@ describe("A frame of watch", () => {
     assert.match(frame([record({ eta_seconds: 1e12 })])[1]!, /11574074 …|… /);
   });
 
-  it("floors percent, and fills the bar only when all is done (P2)", () => {
+  it("floors percent, and fills the bar only when it is all of it (P2)", () => {
     assert.match(frame([record({ percent: 99.6 })])[1]!, /█{15}░ {3}99%/);
     assert.match(frame([record({ percent: 0.4 })])[1]!, /  ░{16} {4}0%/);
     assert.match(frame([record({ percent: 1 })])[1]!, /█░{15} {4}1%/);

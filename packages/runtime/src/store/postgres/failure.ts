@@ -44,6 +44,25 @@ function sqlState(error: unknown): string | undefined {
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && !code.startsWith("E") ? code : undefined;
 }
 
+/** Of a database with which nothing can be begun. Without the whole address: a password may be in it. */
+export function unusable(code: "store.broken" | "store.unavailable", url: string, error: unknown): StoreError {
+  return new StoreError(code, `The database of ${hostOf(url)} cannot be used: ${reasonOf(error)}.`, { cause: error });
+}
+
+/** An error of several attempts, at each address of a name, says nothing itself. */
+function reasonOf(error: unknown): string {
+  const { message, errors } = error as Error & { errors?: readonly Error[] };
+  return message || (errors ?? []).map((one) => one.message).join(", ");
+}
+
+function hostOf(url: string): string {
+  try {
+    return new URL(url).host;
+  } catch {
+    return "that address";
+  }
+}
+
 export function storeError(kind: FailureKind, error: unknown): StoreError {
   const why = (error as Error).message;
   switch (kind) {

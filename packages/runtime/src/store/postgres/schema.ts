@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { Client } from "pg";
 
 import { StoreError } from "../errors.ts";
+import { unusable } from "./failure.ts";
 
 /** In order; each is applied once, in a transaction, and never edited after a release. */
 const migrations = ["001-tables.sql", "002-turns.sql", "003-push.sql", "004-files.sql", "005-import.sql"];
@@ -47,9 +48,7 @@ async function withClient<Result>(url: string, work: (client: Client) => Promise
     return await work(client);
   } catch (error) {
     if (error instanceof StoreError) throw error;
-    // Without the address: a password may be in it.
-    const why = (error as Error).message;
-    throw new StoreError("store.broken", `The database of ${hostOf(url)} cannot be used: ${why}.`, { cause: error });
+    throw unusable("store.broken", url, error);
   } finally {
     await client.end().catch(() => undefined);
   }
@@ -90,12 +89,4 @@ async function versionOf(client: Client, schema: string): Promise<number | undef
   if (!(rows[0] as { there: boolean }).there) return undefined;
   const { rows: versions } = await client.query(`SELECT coalesce(max(version), 0) AS version FROM ${name}.versions`);
   return (versions[0] as { version: number }).version;
-}
-
-function hostOf(url: string): string {
-  try {
-    return new URL(url).host;
-  } catch {
-    return "that address";
-  }
 }

@@ -12,6 +12,7 @@ import { Client } from "pg";
 import type { TurnKey } from "../../turn/record.ts";
 import { createLocalSignal } from "../local-signal.ts";
 import type { Signal } from "../signal.ts";
+import { unusable } from "./failure.ts";
 
 export interface PostgresSignalOptions {
   readonly url: string;
@@ -38,10 +39,12 @@ interface Note {
   readonly announced: boolean;
 }
 
-/** Resolves when it is listening. @throws Error: the database cannot be reached. */
+/** Resolves when it is listening. @throws StoreError `store.unavailable`. */
 export async function openPostgresSignal(options: PostgresSignalOptions): Promise<Signal> {
   const signal = new PostgresSignal(options);
-  await signal.connect();
+  await signal.connect().catch((error: unknown) => {
+    throw unusable("store.unavailable", options.url, error);
+  });
   return signal;
 }
 

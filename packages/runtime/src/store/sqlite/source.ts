@@ -35,11 +35,12 @@ const derived: { readonly [Name in TableName]?: (row: Record<string, unknown>) =
 /** @throws StoreError `store.broken`, `store.newer`, `store.older`. */
 export function openSource(file: string): Source {
   if (!existsSync(file)) throw new StoreError("store.broken", `There is no file ${file}.`);
-  const database = openReadOnly(file);
+  let database: DatabaseSync | undefined;
   try {
+    database = openReadOnly(file);
     return sourceOf(database, file);
   } catch (error) {
-    database.close();
+    database?.close();
     if (error instanceof StoreError) throw error;
     throw new StoreError("store.broken", `${file} cannot be read: ${(error as Error).message}.`, { cause: error });
   }
