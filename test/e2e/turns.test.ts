@@ -12,6 +12,8 @@ const GRACE = 200;
 
 /** When turns of `slow` began and ended, in order. */
 const diary: { text: string; event: "begin" | "end" }[] = [];
+/** Two turns of `slow` with `beside` in their texts run at the same time. */
+const beside = Promise.withResolvers<void>();
 /** Texts that `stubborn` was run with. */
 const stubbornRan = new Set<string>();
 /** Lets the turns of `stubborn` return at last. */
@@ -32,7 +34,10 @@ const agents = [
   makeAgent("slow", async (turn) => {
     diary.push({ text: turn.text, event: "begin" });
     turn.say(`Working on ${turn.text}`);
-    await delay(30);
+    if (turn.text.startsWith("beside")) {
+      if (diary.filter(({ text }) => text.startsWith("beside")).length > 1) beside.resolve();
+      await Promise.race([beside.promise, delay(5000, undefined, { ref: false })]);
+    } else await delay(30);
     diary.push({ text: turn.text, event: "end" });
     return turn.text;
   }),
@@ -115,7 +120,7 @@ describe("a turn", async () => {
       while ((await ada.list("slow", { contextId: "line" })).totalSize < sent.length)
         assert.ok(performance.now() < deadline, "it was not taken");
     }
-    const beside = await Promise.all(Array.from({ length: 4 }, (_, index) => ada.send("slow", `beside ${index}`)));
+    const others = await Promise.all(Array.from({ length: 4 }, (_, index) => ada.send("slow", `beside ${index}`)));
     const tasks = await Promise.all(sent);
     assert.deepEqual(
       tasks.map(({ artifacts }) => artifacts?.[0]?.parts[0]?.text),
@@ -133,10 +138,10 @@ describe("a turn", async () => {
         { text, event: "end" },
       ]),
     );
-    assert.equal(beside.length, 4);
-    const others = diary.slice(from).filter(({ text }) => text.startsWith("beside"));
+    assert.equal(others.length, 4);
+    const theirs = diary.slice(from).filter(({ text }) => text.startsWith("beside"));
     assert.deepEqual(
-      others.slice(0, 2).map(({ event }) => event),
+      theirs.slice(0, 2).map(({ event }) => event),
       ["begin", "begin"],
       "two contexts at once",
     );
