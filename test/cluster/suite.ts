@@ -22,7 +22,7 @@ export function runOnManyNodes(suites: readonly string[]): void {
     for (const suite of suites) {
       it(`the suite ${suite} holds as on one`, async (t) => {
         const file = join(import.meta.dirname, `../${suite}.test.ts`);
-        t.diagnostic(await run(file, { names: only[suite] ?? ".", url: postgres.url }));
+        t.diagnostic(await run(file, { names: only[suite] ?? ".", url: postgres.url, signal: t.signal }));
       });
     }
   });
@@ -31,10 +31,12 @@ export function runOnManyNodes(suites: readonly string[]): void {
 interface RunOptions {
   readonly names: string;
   readonly url: string;
+  /** It is waited for no longer. */
+  readonly signal: AbortSignal;
 }
 
 /** @returns How many tests there were. */
-async function run(file: string, { names, url }: RunOptions): Promise<string> {
+async function run(file: string, { names, url, signal }: RunOptions): Promise<string> {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   // A group of its own: whatever a suite has started ends with it, should the suite not come to end that itself.
   const child = spawn(process.execPath, ["--test", "--test-reporter=spec", `--test-name-pattern=${names}`, file], {
@@ -50,12 +52,13 @@ async function run(file: string, { names, url }: RunOptions): Promise<string> {
     }
   };
   process.once("exit", endAll);
+  signal.addEventListener("abort", endAll);
   const timer = setTimeout(endAll, patienceMs);
   let said = "";
   child.stdout.on("data", (text: Buffer) => (said += text.toString()));
   try {
-    const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
-    assert.equal(signal, null, `it was ended after ${patienceMs / 1000} s: ${said.slice(-8000)}`);
+    const [code, endedBy] = (await once(child, "close")) as [number | null, string | null];
+    assert.equal(endedBy, null, `it was ended after ${patienceMs / 1000} s: ${said.slice(-8000)}`);
     assert.equal(code, 0, said.slice(-8000));
   } finally {
     clearTimeout(timer);
