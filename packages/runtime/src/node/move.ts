@@ -22,7 +22,9 @@ export async function exportHome(settings: Settings, file: string): Promise<File
   await using store = await openSqliteStore({ file: home.database, signal: createLocalSignal() });
   await store.backup?.(file).catch((error: unknown) => {
     const why = (error as Error).message;
-    throw new StoreError("store.failed", `The export was not written: ${why}. The home is as it was.`, { cause: error });
+    throw new StoreError("store.failed", `The export was not written: ${why}. The home is as it was.`, {
+      cause: error,
+    });
   });
   const { fileBytes } = await store.measure();
   markMoved(home.folder, file);

@@ -71,14 +71,15 @@ describe("nylorun replay-check", () => {
   it("shows nothing that would steer a terminal, nor does the list of what is held", async () => {
     await using place = new Place();
     // What callers write may end up in the names of effects.
-    const named = (word: string) => `await turn.effect(turn.text + "${word}", () => 1); await turn.ask({ prompt: "?" });`;
+    const named = (word: string) =>
+      `await turn.effect(turn.text + "${word}", () => 1); await turn.ask({ prompt: "?" });`;
     const agent = place.agent("namer", named("one"));
     const key = await place.addKey("--subject", "ada");
     const first = await place.serve([agent]);
     const { result } = await first.send(key, "namer", "\u009b2J\u202eevil\u001b[31m");
     await first.kill("SIGTERM");
     place.agent("namer", named("two"));
-    const steering = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
+    const steering = /[^\P{Cc}\n]|[\u202a-\u202e]/u;
     const { code, stdout } = await place.run(["replay-check", agent]);
     assert.deepEqual([code, steering.test(stdout), stdout.includes("evil")], [1, false, true], stdout);
     const second = await place.serve([agent]);
