@@ -15,6 +15,7 @@ import { startMcp } from "./targets/mcp.ts";
 import { startOperator } from "./targets/operator.ts";
 import { startProgress } from "./targets/progress.ts";
 import { startRestore } from "./targets/restore.ts";
+import { startSettings } from "./targets/settings.ts";
 import { startSink } from "./targets/sink.ts";
 import { startWebhookAddress } from "./targets/webhook-address.ts";
 import { startWebhook } from "./targets/webhook.ts";
@@ -33,6 +34,7 @@ export const TARGETS: ReadonlyMap<string, StartTarget> = new Map([
   ["sink", startSink],
   ["restore", startRestore],
   ["jwt", startJwt],
+  ["settings", startSettings],
   ["client", startClient],
 ]);
 

@@ -69,9 +69,25 @@ function fill(find: (name: SettingName, setting: AnySetting) => unknown, cwd: st
 
 function refuse(where: string, setting: AnySetting, value: unknown): never {
   if (setting.isSecret) throw new RuntimeError("setting.invalid", `${where} must be ${setting.allowed}.`);
-  const shown = JSON.stringify(value) ?? typeof value;
-  const came = shown.length > 80 ? `${shown.slice(0, 80)}…` : shown;
-  throw new RuntimeError("setting.invalid", `${where} must be ${setting.allowed}; it is ${came}.`);
+  throw new RuntimeError("setting.invalid", `${where} must be ${setting.allowed}; it is ${shown(value)}.`);
+}
+
+/** Characters of what came, as it is told. */
+const LONGEST_SHOWN = 80;
+
+/** As JSON, in which nothing steers a terminal. */
+function shown(value: unknown): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch {
+    // It is no JSON: a program has given it.
+  }
+  const safe = (text ?? typeof value).replaceAll(
+    /[\u007F-\u009F\u2028-\u202E\u2066-\u2069]/g,
+    (letter) => `\\u${letter.codePointAt(0)!.toString(16).padStart(4, "0")}`,
+  );
+  return safe.length > LONGEST_SHOWN ? `${safe.slice(0, LONGEST_SHOWN).toWellFormed()}…` : safe;
 }
 
 interface ConfigFile {
@@ -94,8 +110,9 @@ function readConfigFile(cwd: string, named: string | undefined): ConfigFile | un
   try {
     values = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (error) {
-    const why = (error as Error).message.replaceAll(/\s+/g, " ");
-    throw new RuntimeError("config.invalid", `The config file ${path} is not JSON: ${why}.`, { cause: error });
+    // Where, and not what stands there: it may be a secret.
+    const [where] = /line \d+ column \d+/.exec((error as Error).message) ?? ["look at its beginning and its end"];
+    throw new RuntimeError("config.invalid", `The config file ${path} is not JSON: ${where}.`, { cause: error });
   }
   if (typeof values !== "object" || values === null || Array.isArray(values)) {
     throw new RuntimeError(
@@ -107,7 +124,7 @@ function readConfigFile(cwd: string, named: string | undefined): ConfigFile | un
     if (Object.hasOwn(SETTINGS, key)) continue;
     const near = nearest(key, SETTING_NAMES);
     const hint = near === undefined ? `The settings are ${SETTING_NAMES.join(", ")}.` : `Did you mean "${near}"?`;
-    throw new RuntimeError("config.invalid", `"${key}" in ${path} is no setting. ${hint}`);
+    throw new RuntimeError("config.invalid", `${shown(key)} in ${path} is no setting. ${hint}`);
   }
   return { path, values: values as Record<string, unknown> };
 }

@@ -1,5 +1,6 @@
 /** The one of `words` that `word` was probably meant to be; undefined when none is near. Case counts for nothing. */
 export function nearest(word: string, words: Iterable<string>): string | undefined {
+  if (word.length > 100) return undefined;
   let best: string | undefined;
   let least = Math.max(2, Math.floor(word.length / 3)) + 1;
   for (const candidate of words) {

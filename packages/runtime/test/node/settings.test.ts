@@ -291,6 +291,13 @@ describe("a config file", () => {
     assert.match(refusal({ config: folder }).message, /cannot be read: it is a folder\.$/);
     const broken = configFile('{\n  "port": 80,\n}');
     assert.match(refusal({ config: broken }).message, /is not JSON: .*line 3 column 1/);
+    const secret = configFile('{"s3SecretAccessKey": hush-hush}');
+    assert.doesNotMatch(refusal({ config: secret }).message, /hush/);
+    const steering = configFile({ "\u001B[2J\u009B\u202E": 1 });
+    assert.match(refusal({ config: steering }).message, /^"\\u001b\[2J\\u009b\\u202e" in /);
+    const long = configFile({ ["x".repeat(100_000)]: 1 });
+    assert.ok(refusal({ config: long }).message.length < 5_000);
+    assert.throws(() => checkSettings({ port: 5n } as never, folder), { code: "setting.invalid" });
     for (const value of ["[]", "null", "7"]) {
       assert.match(refusal({ config: configFile(value) }).message, /must hold one JSON object/);
     }
