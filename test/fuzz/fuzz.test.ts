@@ -6,9 +6,16 @@ import { describe, it } from "node:test";
 
 import { fuzz, TARGETS } from "./fuzz.ts";
 
-/** Of chance, in milliseconds; less for those that take long to start. */
+/** Of chance, in milliseconds; less for those that take long to start, or soon have seen much. */
 const BUDGET = 3_000;
-const SMALL_BUDGETS: ReadonlyMap<string, number> = new Map([["a2a-postgres", 2_000]]);
+const SMALL_BUDGETS: ReadonlyMap<string, number> = new Map([
+  ["a2a-postgres", 2_000],
+  ["restore", 1_500],
+  ["control", 1_500],
+  ["jwt", 1_500],
+  ["settings", 1_000],
+  ["client", 2_000],
+]);
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 

@@ -8,6 +8,7 @@ import type { Input, StartTarget } from "./target.ts";
 import { startA2a, startA2aPostgres } from "./targets/a2a.ts";
 import { startClient } from "./targets/client.ts";
 import { startConnection } from "./targets/connection.ts";
+import { startControl } from "./targets/control.ts";
 import { startFileLink } from "./targets/file-link.ts";
 import { startGateway } from "./targets/gateway.ts";
 import { startJwt } from "./targets/jwt.ts";
@@ -33,6 +34,7 @@ export const TARGETS: ReadonlyMap<string, StartTarget> = new Map([
   ["webhook", startWebhook],
   ["sink", startSink],
   ["restore", startRestore],
+  ["control", startControl],
   ["jwt", startJwt],
   ["settings", startSettings],
   ["client", startClient],

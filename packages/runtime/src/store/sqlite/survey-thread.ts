@@ -21,6 +21,7 @@ parentPort!.postMessage(result);
 /** The file is there when it is whole and on disk, and not before. */
 function copy(database: DatabaseSync, to: string): Surveyed {
   if (existsSync(to)) throw new Error(`There is a file at ${to} already`);
+  if (!existsSync(dirname(to))) throw new Error(`There is no folder ${dirname(to)}`);
   // Its own: a file of that name may be somebody's, or another copy's that is being made.
   const part = `${to}.${randomUUID()}.part`;
   try {
