@@ -43,7 +43,7 @@ describe("a file that is no database", () => {
       const { code, stderr } = await place.run(["import", name], env);
       assert.equal(code, 1, name);
       assert.match(stderr, /^nylorun: [^\n]+\n$/, name);
-      assert.ok(!stderr.includes('should not happen'), stderr);
+      assert.ok(!stderr.includes("should not happen"), stderr);
     }
   });
 });
