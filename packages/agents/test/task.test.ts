@@ -269,6 +269,7 @@ describe("files", { timeout: 60_000 }, () => {
     assert.equal(await file.text(), bytes.toString());
   });
 
+  // keeps: files-artifact-checked
   test("that are other bytes fail at their end, and longer ones before it", async () => {
     await using files = await startFiles(Buffer.from("a,b\n9,9\n"));
     await using served = await startAgent({ task: done(artifact(`${files.url}/1`)) });
@@ -279,6 +280,107 @@ describe("files", { timeout: 60_000 }, () => {
     await using shorter = await startFiles(Buffer.from("a"));
     await using third = await startAgent({ task: done(artifact(`${shorter.url}/1`)) });
     await assert.rejects(first(third.task).bytes(), { code: "file.changed", message: /it has 1 bytes/ });
+  });
+
+  const told = (text: string, data: object = {}) => ({
+    extensions: [EXTENSIONS.files],
+    metadata: {
+      [EXTENSIONS.files]: {
+        kind: "file",
+        version: 1,
+        size: Buffer.byteLength(text),
+        sha256: createHash("sha256").update(text).digest("hex"),
+        path: "output.json",
+        ...data,
+      },
+    },
+  });
+
+  // keeps: files-artifact-checked
+  test("that are data which came with the task are held against its JSON", async () => {
+    const data = { zeta: [1.5, null, "ü \ud83d"], alpha: { 7: "x", 1: "y" }, empty: {} };
+    const json = JSON.stringify(data);
+    for (const [value, more, refusal] of [
+      [data, {}, undefined],
+      [null, told("null").metadata[EXTENSIONS.files], undefined],
+      [{ ...data, empty: [] }, {}, /SHA-256/],
+      [data, { sha256: createHash("sha256").update("{}").digest("hex") }, /SHA-256/],
+      [data, { size: 7 }, /more than 7 bytes/],
+      [data, { size: 700 }, /not 700/],
+      // The same members, in another order: other bytes.
+      [{ alpha: data.alpha, zeta: data.zeta, empty: {} }, {}, /SHA-256/],
+    ] as const) {
+      const output = { artifactId: "output", parts: [{ data: value }], ...told(json, more) };
+      await using served = await startAgent({ task: done(output) });
+      const reading = first(served.task).text();
+      if (refusal === undefined) assert.equal(await reading, JSON.stringify(value));
+      else await assert.rejects(reading, { code: "file.changed", message: refusal }, JSON.stringify(more));
+    }
+  });
+
+  test("that are a text which came with the task are held against it", async () => {
+    for (const [text, refusal] of [
+      ["Done — ✓", undefined],
+      ["Done — ✗", /SHA-256/],
+    ] as const) {
+      const output = { artifactId: "output", parts: [{ text }], ...told("Done — ✓", { path: "output.txt" }) };
+      await using served = await startAgent({ task: done(output) });
+      const reading = first(served.task).text();
+      if (refusal === undefined) assert.equal(await reading, text);
+      else await assert.rejects(reading, { code: "file.changed", message: refusal });
+    }
+  });
+
+  // keeps: files-artifact-checked
+  test("that are folders are held against their list, without its links, and the sum of its files", async () => {
+    const hash = (text: string) => createHash("sha256").update(text).digest("hex");
+    const entry = (path: string) => ({ path, size: path.length, sha256: hash(path), mediaType: "text/plain" });
+    const entries = [entry("a.txt"), entry("b/ü.txt")];
+    const [one, two] = entries as [(typeof entries)[0], (typeof entries)[0]];
+    // Written by hand, as the page has it.
+    const list = entries
+      .map(
+        ({ path, size, sha256 }) => `{"mediaType":"text/plain","path":"${path}","sha256":"${sha256}","size":${size}}`,
+      )
+      .join(",");
+    const about = { kind: "folder", path: "many", size: 12, sha256: hash(`{"entries":[${list}]}`) };
+    const linked = (files: readonly object[]) => files.map((file) => ({ ...file, url: "https://example.com/1" }));
+    for (const [body, more, refusal] of [
+      [{ entries: linked(entries), more: "is ignored" }, {}, undefined],
+      [{ entries }, {}, undefined],
+      [{ entries: linked(entries) }, { sha256: hash("another") }, /SHA-256 of its list/],
+      [{ entries: linked([one, { ...two, sha256: hash("another") }]) }, {}, /SHA-256 of its list/],
+      [{ entries: linked([one, { ...two, size: 8 }]) }, {}, /SHA-256 of its list/],
+      [{ entries: linked([one, { ...two, path: "b/../../up" }]) }, {}, /SHA-256 of its list/],
+      [{ entries: linked([one]) }, {}, /SHA-256 of its list/],
+      [{ entries: linked([two, one]) }, {}, /SHA-256 of its list/],
+      [{ entries: linked(entries) }, { size: 13 }, /12 bytes together, not 13/],
+      [{ entries: linked([one, { ...two, size: "7" }]) }, {}, /no list of files/],
+      [{ entries: [null] }, {}, /no list of files/],
+      [{ entries: "a.txt" }, {}, /no list of files/],
+      [null, {}, /no list of files/],
+    ] as const) {
+      await using files = await startFiles(Buffer.from(JSON.stringify(body)));
+      await using served = await startAgent({ task: done(artifact(`${files.url}/1`, { ...about, ...more })) });
+      const reading = first(served.task).text();
+      if (refusal === undefined) assert.deepEqual(JSON.parse(await reading), body);
+      else await assert.rejects(reading, { code: "file.changed", message: refusal }, JSON.stringify({ body, more }));
+    }
+    await using files = await startFiles(Buffer.from("<!doctype html>"));
+    await using served = await startAgent({ task: done(artifact(`${files.url}/1`, about)) });
+    await assert.rejects(first(served.task).text(), { code: "file.changed", message: /no list of files/ });
+  });
+
+  test("of an agent that tells nothing of them have no hash to check them by, and are handed over", async () => {
+    await using files = await startFiles(Buffer.from("whatever it is"));
+    const parts = [{ url: `${files.url}/1` }, { raw: bytes.toString("base64"), filename: "table.csv" }];
+    await using served = await startAgent({ task: done({ artifactId: "a", parts }) });
+    const all = served.task.files;
+    assert.deepEqual(
+      all.map(({ sha256, size, kind }) => [sha256, size, kind]),
+      Array.from({ length: 2 }, () => [undefined, undefined, undefined]),
+    );
+    assert.deepEqual(await Promise.all(all.map((file) => file.text())), ["whatever it is", bytes.toString()]);
   });
 
   test("whose link has expired are fetched by a new one", async () => {

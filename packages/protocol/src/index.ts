@@ -30,6 +30,8 @@ export type {
 } from "./a2a/errors.ts";
 export { activate, EXTENSION_URIS, EXTENSIONS, joinMetadata, readExtensions, splitMetadata } from "./a2a/extensions.ts";
 export type { Activation, ExtensionData, ExtensionUri, SplitMetadata } from "./a2a/extensions.ts";
+export { canonicalFolderList } from "./a2a/folder.ts";
+export type { ListedFile } from "./a2a/folder.ts";
 export { matchesMode, mediaTypeOf } from "./a2a/media.ts";
 export { pathProblem } from "./a2a/paths.ts";
 export { outputOf, replyOf, textOf, valueOf } from "./a2a/output.ts";

@@ -13,6 +13,9 @@ export const FILES = [
     folder: must(
       "A folder is one artifact with one link, to the list of its files in the order of their paths; its size is their sum.",
     ),
+    checked: must(
+      "Our client refuses what is not what `size` and `sha256` say: of a file its bytes, of data its JSON, of a folder its list without the links.",
+    ),
     once: must("A file that was kept is neither written again nor counted again after a crash."),
   }),
   section(FILES_RULES, ["link", "Links"], {

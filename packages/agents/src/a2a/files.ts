@@ -1,4 +1,3 @@
-import { sha256 } from "@noble/hashes/sha2.js";
 /** The files that a task made, and their download (`files/v1`). */
 import { EXTENSIONS, isFilesData, mediaTypeOf } from "@nylorun/protocol";
 import type { Artifact, FilesData, Part, Task } from "@nylorun/protocol";
@@ -6,6 +5,7 @@ import type { Artifact, FilesData, Part, Task } from "@nylorun/protocol";
 import { decodeBase64 } from "./base64.ts";
 import { readUpTo } from "./bounded.ts";
 import { A2aClientError } from "./errors.ts";
+import { fileCheck } from "./file-check.ts";
 
 /**
  * One file of a task. What the agent did not say of it is undefined; in particular an agent without `files/v1` gives no size, hash,
@@ -17,7 +17,7 @@ export interface RemoteFile {
   readonly name: string;
   /** Such as `text/csv`. */
   readonly mediaType: string;
-  /** A folder's content is the list of the files in it. */
+  /** A folder's content is the list of the files in it, with a link to each. */
   readonly kind: "file" | "folder" | undefined;
   /** Where it lies in the agent's outputs. A text from elsewhere: never use it as a path of your own as it is. */
   readonly path: string | undefined;
@@ -25,13 +25,15 @@ export interface RemoteFile {
   readonly version: number | undefined;
   /** In bytes; of a folder: of the files in it. */
   readonly size: number | undefined;
-  /** Of the bytes, in hexadecimal digits. */
+  /** In hexadecimal digits: of the bytes; of a folder: of its list without the links, in the canonical form of files/v1. */
   readonly sha256: string | undefined;
   /** Where its bytes are; undefined: they came with the task. A link of a Runtime expires; downloads ask for a new one then. */
   readonly url: string | undefined;
   /**
    * Its bytes as they come. Counted and hashed on the way: the stream fails at its end when they are not those that the agent
-   * told of, and before its end when they are more. No credentials are sent: a link carries its own permission.
+   * told of, and before its end when they are more. Of a folder it is the list that is checked; whoever fetches one of its files holds
+   * that against the list. Where `sha256` is undefined there is nothing to check by. No credentials are sent: a link carries its own
+   * permission.
    *
    * Errors: A2aClientError `file.gone`, `file.changed`, `agent.unreachable`.
    */
@@ -111,8 +113,7 @@ class ArtifactFile implements RemoteFile {
 
   async stream({ signal }: DownloadOptions = {}): Promise<ReadableStream<Uint8Array>> {
     const body = this.url === undefined ? bodyOf(this.#part) : await this.#fetch(this.url, signal);
-    // What a folder's numbers count are the files in it, not the list. A data part's bytes are not what was hashed.
-    return this.kind === "folder" || "data" in this.#part ? body : body.pipeThrough(this.#check());
+    return body.pipeThrough(fileCheck(this));
   }
 
   async bytes({
@@ -158,26 +159,6 @@ class ArtifactFile implements RemoteFile {
     const which = this.version === undefined ? this.name : `${this.name} (version ${this.version})`;
     return new A2aClientError("file.gone", `${which} cannot be had: ${why}.`);
   }
-
-  #check(): TransformStream<Uint8Array, Uint8Array> {
-    const hash = this.sha256 === undefined ? undefined : sha256.create();
-    let length = 0;
-    const changed = (why: string) =>
-      new A2aClientError("file.changed", `${this.name} is not what the agent told of: ${why}.`);
-    return new TransformStream({
-      transform: (chunk, controller) => {
-        length += chunk.length;
-        if (this.size !== undefined && length > this.size) throw changed(`it has more than ${this.size} bytes`);
-        hash?.update(chunk);
-        controller.enqueue(chunk);
-      },
-      flush: () => {
-        if (this.size !== undefined && length !== this.size) throw changed(`it has ${length} bytes, not ${this.size}`);
-        const found = hash && hexOf(hash.digest());
-        if (found !== this.sha256) throw changed(`its SHA-256 is ${found}, not ${this.sha256}`);
-      },
-    });
-  }
 }
 
 /** How a link says that it is over. */
@@ -195,8 +176,4 @@ function bodyOf(part: Part): ReadableStream<Uint8Array> {
       controller.close();
     },
   });
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

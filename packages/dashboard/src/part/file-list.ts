@@ -1,4 +1,7 @@
-/** Files of a task: which version, how large, which bytes; downloads are held against that before they are handed over. */
+/**
+ * Files of a task: which version, how large, which bytes. Downloads are held against that before they are handed over, and what is said
+ * of one is what was checked: of a folder that is the list of its files, which is what is downloaded.
+ */
 import type { RemoteFile } from "@nylorun/agents/a2a";
 import { html, nothing } from "lit";
 import type { TemplateResult } from "lit";
@@ -9,7 +12,7 @@ import { size, straight } from "../model/words.ts";
 import { define, LightElement } from "./light.ts";
 
 type Outcome =
-  | { readonly kind: "loading" | "verified" | "unverified" }
+  | { readonly kind: "loading" | "verified" | "listVerified" | "unverified" }
   | { readonly kind: "failed"; readonly words: string };
 
 /** Larger ones are for a program. In bytes. */
@@ -79,7 +82,7 @@ export class FileList extends LightElement {
       link.download = straight(file.kind === "folder" ? `${file.name}.json` : file.name);
       link.click();
       setTimeout(() => URL.revokeObjectURL(href), 60_000);
-      note({ kind: file.sha256 === undefined || file.kind === "folder" ? "unverified" : "verified" });
+      note({ kind: checkOf(file) });
     } catch (error) {
       note({ kind: "failed", words: saying(error) });
     }
@@ -90,10 +93,18 @@ function keyOf({ artifactId, version, name }: RemoteFile): string {
   return `${artifactId} ${version} ${name}`;
 }
 
+/** What a download that came through was held against. */
+function checkOf({ sha256, kind }: RemoteFile): "verified" | "listVerified" | "unverified" {
+  if (sha256 === undefined) return "unverified";
+  return kind === "folder" ? "listVerified" : "verified";
+}
+
 function said(outcome: Outcome | undefined): string {
   switch (outcome?.kind) {
     case "verified":
       return "Size and SHA-256 verified.";
+    case "listVerified":
+      return "SHA-256 of the list of its files verified. The files are not in it.";
     case "unverified":
       return "Downloaded. The agent gave no hash to check it by.";
     case "failed":

@@ -1,24 +1,14 @@
-/**
- * The list of a folder's files. Its canonical form is what the folder's hash is of: JSON as RFC 8785 writes it, without links; the entries
- * by path, in the order of UTF-16 code units.
- */
-import { pathProblem } from "@nylorun/protocol";
+/** The list of a folder's files, as it is made. What is kept is its canonical form, without links, which the folder's hash is of. */
+import { canonicalFolderList, pathProblem } from "@nylorun/protocol";
+import type { ListedFile } from "@nylorun/protocol";
 
 import { FileError } from "./errors.ts";
-
-export interface ManifestEntry {
-  readonly path: string;
-  /** Bytes. */
-  readonly size: number;
-  readonly sha256: string;
-  readonly mediaType: string;
-}
 
 export const MOST_ENTRIES = 10_000;
 
 /** Collects entries, and refuses those that cannot lie beside each other in one folder. */
 export class Manifest {
-  readonly #entries = new Map<string, ManifestEntry>();
+  readonly #entries = new Map<string, ListedFile>();
   /** Paths that have entries below them. */
   readonly #folders = new Set<string>();
 
@@ -36,7 +26,7 @@ export class Manifest {
     for (const folder of above) this.#folders.add(folder);
   }
 
-  add(entry: ManifestEntry): void {
+  add(entry: ListedFile): void {
     this.#entries.set(entry.path, entry);
   }
 
@@ -46,17 +36,14 @@ export class Manifest {
   }
 
   toBytes(): Uint8Array {
-    const entries = [...this.#entries.values()]
-      .toSorted((a, b) => (a.path < b.path ? -1 : 1))
-      // The order of the names is part of the form.
-      .map(({ mediaType, path, sha256, size }) => ({ mediaType, path, sha256, size }));
-    return Buffer.from(JSON.stringify({ entries }), "utf8");
+    const entries = [...this.#entries.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
+    return Buffer.from(canonicalFolderList(entries), "utf8");
   }
 }
 
 /** @param text Of a blob that {@link Manifest.toBytes} made. */
-export function readManifest(text: string): readonly ManifestEntry[] {
-  return (JSON.parse(text) as { readonly entries: readonly ManifestEntry[] }).entries;
+export function readManifest(text: string): readonly ListedFile[] {
+  return (JSON.parse(text) as { readonly entries: readonly ListedFile[] }).entries;
 }
 
 /** `a` and `a/b` of `a/b/c`. */

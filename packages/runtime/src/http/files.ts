@@ -5,6 +5,7 @@
  * A browser that is led here runs nothing of what it is given: it is told to save what could run, to make no other type of it than it
  * has, and to let it do nothing.
  */
+import type { ListedFile } from "@nylorun/protocol";
 import { Hono } from "hono";
 
 import { BlobError } from "../files/blob.ts";
@@ -12,7 +13,6 @@ import type { KeptFiles } from "../files/kept.ts";
 import { FILES_PATH } from "../files/links.ts";
 import type { FileLinks, Linked } from "../files/links.ts";
 import { readManifest } from "../files/manifest.ts";
-import type { ManifestEntry } from "../files/manifest.ts";
 import { isPassive } from "../files/media-type.ts";
 import type { TurnKey } from "../turn/record.ts";
 import type { TaskIds } from "../turn/task-id.ts";
@@ -108,7 +108,7 @@ export function createFileRoutes({ links, files, taskIds }: FileRouteOptions): H
     return new Response(list, { headers });
   };
 
-  const linkedEntry = async (entry: ManifestEntry, taskId: string): Promise<string> => {
+  const linkedEntry = async (entry: ListedFile, taskId: string): Promise<string> => {
     const { path, sha256, mediaType } = entry;
     const name = path.slice(path.lastIndexOf("/") + 1);
     return JSON.stringify({ ...entry, url: await links.make({ taskId, sha256, name, mediaType }) });
