@@ -109,6 +109,9 @@ function checkRefusal(error: Error & { code?: string }): void {
     throw new Error(`steers a terminal: ${JSON.stringify(message)}`);
   if (message.length > 5_000) throw new Error(`takes ${message.length} characters to say so`);
   // Where it should not stand at all it is told like anything else.
-  const isSecrets = /databaseUrl|DATABASE_URL|s3Secret|S3_SECRET|is not JSON/.test(message);
+  const isSecrets =
+    /^("databaseUrl"|"s3SecretAccessKey"|NYLORUN_DATABASE_URL|NYLORUN_S3_SECRET_ACCESS_KEY|The config file )/.test(
+      message,
+    );
   if (isSecrets && message.includes(SECRET)) throw new Error(`tells a secret: ${message}`);
 }
