@@ -2,6 +2,8 @@
  * The definition of an Agent: what its card says, and the function that does the work.
  * Everything is checked here, once; who holds an {@link Agent} need not check again.
  */
+import { subjectProblem } from "@nylorun/protocol";
+
 import type { Reply } from "./answer.ts";
 import { AgentError } from "./errors.ts";
 import type { Turn } from "./turn.ts";
@@ -22,6 +24,11 @@ export interface AgentDefinition {
   readonly inputModes?: readonly string[];
   /** Media types that it answers with. Default: text/plain, application/json. */
   readonly outputModes?: readonly string[];
+  /**
+   * Who may use it: subjects, each as callers authenticate, 1-200 visible ASCII characters, compared exactly. For all others it does not exist:
+   * not its card, nor the tasks that they had with it before. Default: everybody with a key or a token.
+   */
+  readonly subjects?: readonly string[];
   /**
    * Does the work of one turn. After a crash it is run again from the start.
    *
@@ -100,6 +107,7 @@ export function defineAgent(definition: AgentDefinition): Agent {
     skills: skills(definition.skills, where),
     inputModes: modes(definition.inputModes ?? ["text/plain"], "inputModes", where),
     outputModes: modes(definition.outputModes ?? ["text/plain", "application/json"], "outputModes", where),
+    ...(definition.subjects !== undefined && { subjects: subjects(definition.subjects, where) }),
     run: (turn) => definition.run(turn),
   };
   return Object.freeze(Object.assign(agent, { [agentBrand]: true }));
@@ -147,6 +155,24 @@ function list(value: unknown, field: string, where: string): readonly string[] {
     throw new AgentError("agent.invalid", `${where}: ${field} must list at least one text.`);
   }
   return value.map((item, index) => text(item, `${field}[${index}]`, where));
+}
+
+function subjects(value: unknown, where: string): readonly string[] {
+  if (!Array.isArray(value) || value.length === 0) {
+    throw new AgentError(
+      "agent.invalid",
+      `${where}: subjects must list at least one; left out, everybody may use the agent.`,
+    );
+  }
+  for (const subject of value as readonly unknown[]) {
+    const problem = subjectProblem(subject);
+    if (problem === undefined) continue;
+    throw new AgentError(
+      "agent.invalid",
+      `${where}: subjects has ${JSON.stringify(subject)}, which is none: ${problem}. A subject is 1-200 visible ASCII characters.`,
+    );
+  }
+  return Object.freeze([...(value as readonly string[])]);
 }
 
 function modes(value: unknown, field: string, where: string): readonly string[] {

@@ -39,6 +39,7 @@ export { MAX_DEPTH } from "./a2a/protojson.ts";
 export { isA2aMethod, MAX_PARTS, parseParams } from "./a2a/requests.ts";
 export { isInterrupted, isTerminal, TASK_STATES, taskStateOf } from "./a2a/states.ts";
 export type { TurnState, WaitKind } from "./a2a/states.ts";
+export { subjectProblem } from "./a2a/subject.ts";
 export type {
   AgentCapabilities,
   AgentCard,

@@ -62,6 +62,9 @@ export const PROFILE_RULES = [
     "nothing-runs": must("What is refused changes nothing."),
     unauthenticated: must("Without credentials: 401 with `WWW-Authenticate`; 403 for an operator's key."),
     "unknown-agent": must("An agent that is not there: 404, one body for all."),
+    restricted: must(
+      "An agent that is for some subjects alone is not there for others: not its card, its tasks, nor its line in the list.",
+    ),
     size: must("A body that is too large: 413, with the limit."),
     json: must("A body that is no JSON: -32700, with the id null."),
     envelope: must("What is no single request with an id that is a string or a number: -32600, with the id null."),

@@ -34,6 +34,7 @@ import {
 import type { Activation, RequestId } from "@nylorun/protocol";
 
 import type { Authenticate } from "../access/api-keys.ts";
+import { isOpenTo } from "../turn/callee.ts";
 import { jsonText, refuse, Refused } from "./answer.ts";
 import type { Refusal } from "./answer.ts";
 import { readBody } from "./body.ts";
@@ -81,7 +82,7 @@ export function createA2aEndpoint(options: A2aOptions): A2aEndpoint {
       if (principal.role !== "subject") return no(noSubject);
       limits.request(principal.subject);
       const agent = agents.get(agentId);
-      if (agent === undefined) return no(noSuchAgent);
+      if (agent === undefined || !isOpenTo(agent, principal.subject)) return no(noSuchAgent);
       return await answer(request, { agent, subject: principal.subject, activation });
     } catch (error) {
       return no(refusalOf(error) ?? internal(logFailure(log, error, { headers, fields: { agent: agentId } })));

@@ -14,9 +14,10 @@ import type { Engine } from "../turn/engine.ts";
 import type { Tracer } from "../turn/ports.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import { createA2aEndpoint } from "./a2a.ts";
-import { jsonText, ownJsonText, refuse, Refused } from "./answer.ts";
-import { agentUrl, CARD_KEYS, cardOf, serveCard, signCard } from "./card.ts";
-import type { CardSettings, ServedCard } from "./card.ts";
+import { createAgentRoutes } from "./agents.ts";
+import { jsonText, refuse, Refused } from "./answer.ts";
+import { CARD_KEYS } from "./card.ts";
+import type { CardSettings } from "./card.ts";
 import { withCors } from "./cors.ts";
 import { createDashboardRoutes } from "./dashboard.ts";
 import type { DashboardOptions } from "./dashboard.ts";
@@ -35,10 +36,7 @@ import { createProgressRoutes } from "./progress.ts";
 import type { Progress } from "./progress.ts";
 import {
   internal,
-  noDefaultAgent,
   noOperator,
-  noSubject,
-  noSuchAgent,
   noSuchPath,
   stopping,
   storeDown,
@@ -95,7 +93,6 @@ export interface App {
   readonly routes: readonly string[];
 }
 
-const CARD = "/.well-known/agent-card.json";
 const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
 /** What nearly every request is for. To find the way there costs a fifth of an answer where a router does it. */
 const AGENT_URL = /^https?:\/\/[^/]+\/v1\/a2a\/agents\/([a-z0-9-]+)\/?$/;
@@ -108,27 +105,15 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
     dashboard === undefined ? byHeader : withSessions({ ...dashboard, authenticate: byHeader, cookie });
   const options = { ...given, authenticate };
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
-  const since = store.now();
-  const cards = new Map<string, ServedCard>();
-  for (const agent of agents) {
-    const card = cardOf(agent, { ...settings, pushes: push !== undefined });
-    cards.set(agent.id, serveCard(cardKeys === undefined ? card : await signCard(card, cardKeys, publicUrl), since));
-  }
   const publicKeys = JSON.stringify(cardKeys?.jwks ?? { keys: [] });
-  const defaultId = settings.defaultAgent ?? (agents.length === 1 ? agents[0]!.id : undefined);
-  const defaultCard = defaultId === undefined ? undefined : cards.get(defaultId);
   const limits = createLimits(settings);
   metrics.gauge("nylorun_waits", "Blocking calls and event streams that wait.", () => [{ value: limits.waits }]);
   const count = metrics.counter("nylorun_calls_total", "A2A calls, by method and by how they were answered.");
   const linksOf = createLinksOf(links, taskIds);
   const run = createMethods({ ...options, push, linksOf, limits, waitMs: settings.a2aWaitMs });
   const a2a = createA2aEndpoint({ agents: byId, authenticate, run, log, limits, count, bodyBytes: settings.bodyBytes });
-  const list = JSON.stringify({
-    agents: agents.map(({ id, name, description, version }) => {
-      const url = agentUrl(publicUrl, id);
-      return { id, name, description, version, url, cardUrl: new URL(`.${CARD}`, url).href };
-    }),
-  });
+  const cardSettings = { ...settings, pushes: push !== undefined };
+  const agentRoutes = await createAgentRoutes({ ...options, settings: cardSettings, limits, since: store.now() });
 
   const facts = { agents: true, traceUrl: settings.traceUrl };
   const dashboardRoutes = (page: DashboardOptions) =>
@@ -137,17 +122,9 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
   const agentPath = "/v1/a2a/agents/:agent";
   const routes = new Hono()
     .on("POST", [agentPath, `${agentPath}/`], (c) => a2a(c.req.raw, c.req.param("agent")))
-    .get(`${agentPath}${CARD}`, (c) => cards.get(c.req.param("agent"))?.answer(c.req.raw) ?? refuse(noSuchAgent))
-    .get(CARD, (c) => defaultCard?.answer(c.req.raw) ?? refuse(noDefaultAgent))
+    .route("/", agentRoutes)
     .get(CARD_KEYS, () => jsonText(publicKeys))
     .get(WEBHOOK_KEYS, async () => jsonText(JSON.stringify(publicKeysOf((await push?.keys.current()) ?? []))))
-    .get("/v1/agents", async (c) => {
-      const principal = await authenticate(c.req.raw);
-      if (principal === undefined) return refuse(unauthenticated);
-      if (principal.role !== "subject") return refuse(noSubject);
-      limits.request(principal.subject);
-      return ownJsonText(list);
-    })
     .route("/", createFileRoutes({ links, files: options.files, taskIds }))
     .route("/", createProgressRoutes({ ...options, limits, bodyBytes: settings.bodyBytes }))
     .route("/", createUsageRoutes({ ...options, limits }))

@@ -91,8 +91,17 @@ export interface ServedCard {
   answer(request: Request): Response;
 }
 
-/** @param since When the card came to be what it is: milliseconds since 1970. */
-export function serveCard(card: AgentCard, since: number): ServedCard {
+/** How a card is cached that is for some alone: not by who stands between, and not without asking, as who asks may be another by then. */
+const FOR_SOME = { "Cache-Control": "private, no-cache", Vary: "Authorization, Cookie" };
+
+/**
+ * @param options.since When the card came to be what it is: milliseconds since 1970.
+ * @param options.isPublic Whether it is for everybody, or for who has been looked at.
+ */
+export function serveCard(
+  card: AgentCard,
+  { since, isPublic }: { readonly since: number; readonly isPublic: boolean },
+): ServedCard {
   const text = JSON.stringify(card);
   const tag = `"${hash("sha256", text, "base64url").slice(0, 22)}"`;
   // HTTP's dates have no fractions: a card that was asked for within its first second has not changed since.
@@ -100,7 +109,7 @@ export function serveCard(card: AgentCard, since: number): ServedCard {
   const caching = {
     ETag: tag,
     "Last-Modified": new Date(modified).toUTCString(),
-    "Cache-Control": `public, max-age=${MAX_AGE}`,
+    ...(isPublic ? { "Cache-Control": `public, max-age=${MAX_AGE}` } : FOR_SOME),
   };
   const whole = { headers: { "Content-Type": "application/json", ...caching } };
   const unchanged = { status: 304, headers: caching };

@@ -2,6 +2,7 @@
  * The methods of A2A, as the profile serves them. What it does not serve is answered with the error that A2A names for an agent
  * whose card does not declare it (A2A 1.0, section 3.3.4), whatever the parameters.
  */
+import type { Agent } from "@nylorun/agents";
 import {
   isA2aMethod,
   methodNotFound,
@@ -28,6 +29,7 @@ import { createSendMessage } from "./send-message.ts";
 import { traceSend } from "./traced-send.ts";
 
 export interface MethodOptions {
+  readonly agents: readonly Agent[];
   readonly engine: Engine;
   readonly store: Store;
   readonly taskIds: TaskIds;

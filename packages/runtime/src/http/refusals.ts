@@ -27,11 +27,15 @@ export const noOperator: Refusal = {
   message: "This key is a subject's. Use an operator's: `nylorun keys add --operator`.",
 };
 
+/** What is not there for one who asks may be there for the next. */
+const notKept = { "Cache-Control": "no-store" };
+
 /** The same for an agent that is not there and one that is not open to the subject (I7). */
 export const noSuchAgent: Refusal = {
   status: 404,
   code: "agent.unknown",
   message: "There is no such agent. GET /v1/agents lists those that you may use.",
+  headers: notKept,
 };
 
 /** @param limit In bytes. */
@@ -138,6 +142,7 @@ export const noDefaultAgent: Refusal = {
   code: "agent.noDefault",
   message:
     "No agent is the default one here. Its card is at /v1/a2a/agents/<id>/.well-known/agent-card.json, and GET /v1/agents lists the ids.",
+  headers: notKept,
 };
 
 /** @param allowed Methods, separated by commas. */

@@ -1,4 +1,5 @@
 /** SendMessage (A2A 1.0, section 3.1.1): what is checked before the engine takes a message, and how long its caller waits. */
+import type { Agent } from "@nylorun/agents";
 import {
   contentTypeNotSupported,
   matchesMode,
@@ -11,6 +12,7 @@ import type { SendMessageRequest, SendMessageResponse } from "@nylorun/protocol"
 import type { LinksOf } from "../files/task-links.ts";
 import type { Push } from "../push/push.ts";
 import type { Store } from "../store/store.ts";
+import { isOpenTo } from "../turn/callee.ts";
 import type { Engine } from "../turn/engine.ts";
 import type { TurnRecord } from "../turn/record.ts";
 import type { TaskIds } from "../turn/task-id.ts";
@@ -21,6 +23,7 @@ import type { OpenWaits } from "./open-waits.ts";
 import { targetOf } from "./push-configs.ts";
 
 export interface SendOptions {
+  readonly agents: readonly Agent[];
   readonly engine: Engine;
   readonly store: Store;
   readonly taskIds: TaskIds;
@@ -43,6 +46,7 @@ export type SendMessage = (call: Call, request: SendMessageRequest) => Promise<S
 
 /** Makes the method. It throws A2aError: -32003, -32005, -32001, and what the engine throws; Refused 429 before it has taken anything. */
 export function createSendMessage({
+  agents,
   engine,
   store,
   taskIds,
@@ -52,6 +56,7 @@ export function createSendMessage({
   push,
   waitMs,
 }: SendOptions): SendMessage {
+  const byId = new Map(agents.map((agent) => [agent.id, agent]));
   return async (call, { message, configuration }) => {
     const { scope, agent, active, traceparent } = call;
     const config = configuration?.taskPushNotificationConfig;
@@ -85,12 +90,13 @@ export function createSendMessage({
     }
   };
 
-  /** A message may refer to any task of its subject. Of others' tasks it must not even tell that they are there (I7). */
+  /** A message may refer to any task of its subject, with an agent that it may use. Of others it must not even tell that they are there (I7). */
   async function checkReferences(ids: readonly string[], subject: string): Promise<void> {
     for (const id of ids) {
       const key = taskIds.decode(id);
       const turn = key && (await store.loadTurn(key));
-      if (turn?.subject !== subject) throw taskNotFound(id);
+      const agent = turn && byId.get(turn.agent);
+      if (turn?.subject !== subject || (agent && !isOpenTo(agent, subject))) throw taskNotFound(id);
     }
   }
 }

@@ -95,8 +95,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const agents = await loading;
   const { store, signal } = await opening;
   const taskIds = createTaskIds(await store.secret("task-id", () => randomBytes(TASK_ID_KEY_BYTES)));
-  const ids = agents.map(({ id }) => id);
-  const progress = opened.use(new ProgressFeed({ store, signal, taskIds, agents: ids, sink, log }));
+  const progress = opened.use(new ProgressFeed({ store, signal, taskIds, agents, sink, log }));
   const entropy = createEntropy(await store.secret("turn-seed", () => randomBytes(32)));
   const limits = settings;
   const { files, blobs } = opened.use(

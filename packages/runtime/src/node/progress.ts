@@ -5,6 +5,7 @@
  * A change of a turn is a hint (I9): the turn is read again, once for all the changes of a moment, and what a view would not
  * show differently is not told. So it keeps up with any number of turns at the cost of a bounded share of the time.
  */
+import type { Agent } from "@nylorun/agents";
 import { Hub, receiptClock, sinkRecord } from "@nylorun/progress";
 import type { Sink } from "@nylorun/progress";
 import { isTerminal, normalizeReport, progressOfTask, taskStateOf } from "@nylorun/protocol";
@@ -13,7 +14,7 @@ import type { Part, ProgressEvent, TaskState } from "@nylorun/protocol";
 import type { Progress, Reported } from "../http/progress.ts";
 import type { Signal } from "../store/signal.ts";
 import type { Store, UnfinishedPage } from "../store/store.ts";
-import { depthOf } from "../turn/callee.ts";
+import { depthOf, isOpenTo, subjectOfCalled } from "../turn/callee.ts";
 import type { Said, TurnKey, TurnRecord } from "../turn/record.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import type { Log } from "./log.ts";
@@ -42,8 +43,7 @@ export interface ProgressFeedOptions {
   readonly store: Store;
   readonly signal: Signal;
   readonly taskIds: TaskIds;
-  /** Ids of the agents. */
-  readonly agents: readonly string[];
+  readonly agents: readonly Agent[];
   /** The local person's; undefined when others can reach this Runtime. */
   readonly sink: Sink | undefined;
   readonly log: Log;
@@ -52,6 +52,7 @@ export interface ProgressFeedOptions {
 export class ProgressFeed implements Progress, AsyncDisposable {
   readonly hub = new Hub();
   readonly #options: ProgressFeedOptions;
+  readonly #agents: ReadonlyMap<string, Agent>;
   readonly #now = receiptClock();
   readonly #changed = new Map<number, TurnKey>();
   readonly #recalled = new Map<string | undefined, Promise<void>>();
@@ -61,6 +62,7 @@ export class ProgressFeed implements Progress, AsyncDisposable {
 
   constructor(options: ProgressFeedOptions) {
     this.#options = options;
+    this.#agents = new Map(options.agents.map((agent) => [agent.id, agent]));
     this.#unsubscribe = options.signal.onTurns((key) => this.#note(key));
   }
 
@@ -119,9 +121,10 @@ export class ProgressFeed implements Progress, AsyncDisposable {
 
   async #tell(turn: TurnRecord): Promise<void> {
     const event = progressOfTask(taskProgressOf(turn, this.#options.taskIds), this.#now());
-    const [known] = this.hub.latest({ subject: turn.subject, taskId: event.task_id }, 1);
+    const subject = this.#viewerOf(turn);
+    const [known] = this.hub.latest({ subject, taskId: event.task_id }, 1);
     if (known !== undefined && looksTheSame(known.event, event)) return;
-    this.hub.publish(turn.subject, event);
+    this.hub.publish(subject, event);
     // What an agent has called for is no business of the person's who asked it (I10).
     if (depthOf(turn.subject) > 0) return;
     // Not awaited: should it not be stored, there is nobody to tell but the log, which the sink does.
@@ -130,14 +133,21 @@ export class ProgressFeed implements Progress, AsyncDisposable {
 
   #recallOne(turn: TurnRecord): void {
     const event = progressOfTask(taskProgressOf(turn, this.#options.taskIds), this.#now());
-    const [known] = this.hub.latest({ subject: turn.subject, taskId: event.task_id }, 1);
-    if (known === undefined) this.hub.publish(turn.subject, event);
+    const subject = this.#viewerOf(turn);
+    const [known] = this.hub.latest({ subject, taskId: event.task_id }, 1);
+    if (known === undefined) this.hub.publish(subject, event);
+  }
+
+  /** Whose the progress is: what an agent does that is not open to its subject any more, operators see alone, as what was called for (I7). */
+  #viewerOf(turn: TurnRecord): string {
+    const agent = this.#agents.get(turn.agent);
+    return agent === undefined || isOpenTo(agent, turn.subject) ? turn.subject : subjectOfCalled(turn);
   }
 
   async #recall(subject: string): Promise<void> {
     const { store, agents } = this.#options;
     const open: TurnRecord[] = [];
-    for (const agent of agents) {
+    for (const { id: agent } of agents) {
       for (const status of OPEN_STATES) {
         const { turns } = await store.listTurns({ subject, agent, status, limit: RECALLED });
         open.push(...turns);
@@ -149,7 +159,7 @@ export class ProgressFeed implements Progress, AsyncDisposable {
   async #recallAll(): Promise<void> {
     const { store, agents } = this.#options;
     let count = 0;
-    for (const agent of agents) {
+    for (const { id: agent } of agents) {
       for (let after: string | undefined = ""; after !== undefined && count < WAITING;) {
         const page: UnfinishedPage = await store.listUnfinished({
           agent,

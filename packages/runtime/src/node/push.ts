@@ -1,4 +1,5 @@
 /** Push, put together: where it may go, what signs it, and what carries it out. */
+import type { Agent } from "@nylorun/agents";
 import { EXTENSION_URIS } from "@nylorun/protocol";
 
 import { createDialler } from "../dial/dialler.ts";
@@ -11,6 +12,7 @@ import type { Push } from "../push/push.ts";
 import { createSigner } from "../push/signer.ts";
 import type { Signal } from "../store/signal.ts";
 import type { Store } from "../store/store.ts";
+import { isOpenTo } from "../turn/callee.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import { streamResponseOf } from "../turn/task.ts";
 import { systemTimers } from "../turn/timers.ts";
@@ -20,6 +22,7 @@ import type { Settings } from "./settings.ts";
 import { packageVersion } from "./tracing.ts";
 
 export interface PushParts {
+  readonly agents: readonly Agent[];
   readonly store: Store;
   readonly signal: Signal;
   readonly taskIds: TaskIds;
@@ -38,6 +41,7 @@ export interface OpenPush {
 
 /** Undefined: there is no secret to sign with, so nothing is pushed. @throws RuntimeError `setting.invalid`. */
 export function openPush({
+  agents,
   store,
   signal,
   taskIds,
@@ -53,6 +57,7 @@ export function openPush({
   const hosts = HostList.parse(settings.pushHosts)!;
   if (settings.pushHosts.length === 0)
     log.warn({}, "There is a push secret, but no webhook is allowed: set pushHosts.");
+  const byId = new Map(agents.map((agent) => [agent.id, agent]));
   const count = metrics.counter("nylorun_push_attempts_total", "Attempts to tell webhooks, by what came of them.");
   return {
     push: { hosts, keys: webhookKeys },
@@ -68,6 +73,10 @@ export function openPush({
           const artifacts =
             change.kind === "artifact" ? [change.artifact] : change.kind === "task" ? change.view.artifacts : undefined;
           return streamResponseOf(turn, change, { taskIds, active, links: await linksOf(turn, artifacts) });
+        },
+        mayBeTold({ turn }) {
+          const agent = byId.get(turn.agent);
+          return agent === undefined || isOpenTo(agent, turn.subject);
         },
         userAgent: `nylorun/${packageVersion()}`,
         random: Math.random,

@@ -5,6 +5,8 @@ import { readRetryAfter } from "./retries.ts";
 import type { Signer } from "./signer.ts";
 
 export interface AttemptOptions {
+  /** Whether whose task it is may still know of it. */
+  readonly mayBeTold: (delivery: Delivery) => boolean;
   readonly dialler: Dialler;
   readonly sign: Signer;
   /** Of the Runtime: who it says it is. */
@@ -37,8 +39,11 @@ const READ_MS = 2_000;
 
 /** Never rejects. @param signal Ends it: the time is up. */
 export async function attempt(options: AttemptOptions, delivery: Delivery, signal: AbortSignal): Promise<Answer> {
-  const { dialler, sign, userAgent, render, now } = options;
+  const { dialler, sign, userAgent, render, now, mayBeTold } = options;
   const { id, target } = delivery;
+  // Not the receiver's doing. Once it is open again, this goes on where it was.
+  if (!mayBeTold(delivery))
+    return { kind: "failed", error: "the agent is not open to the subject", retryAfterMs: undefined, answered: true };
   try {
     const body = Buffer.from(JSON.stringify(await render(delivery)));
     const headers = {

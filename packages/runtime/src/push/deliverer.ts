@@ -22,6 +22,7 @@ export interface DelivererOptions {
   readonly dialler: Dialler;
   readonly sign: Signer;
   readonly render: AttemptOptions["render"];
+  readonly mayBeTold: AttemptOptions["mayBeTold"];
   readonly userAgent: string;
   /** From 0 up to 1. */
   readonly random: () => number;

@@ -4,7 +4,7 @@
  * What is seen of a task is recorded, so it is no more than that: where it stands, what it asks, what came of it.
  */
 import { AgentError } from "@nylorun/agents";
-import type { Auth } from "@nylorun/agents";
+import type { Agent, Auth } from "@nylorun/agents";
 import {
   EXTENSIONS,
   isInterrupted,
@@ -156,6 +156,11 @@ export function subjectsOfCalled(subject: string): readonly string[] {
 export function realSubject(subject: string): string {
   const at = subject.indexOf(mark);
   return at < 0 ? subject : subject.slice(0, at);
+}
+
+/** Whether an agent exists for a subject, and for what it has called for: else nothing of it is there (I7). */
+export function isOpenTo({ subjects }: Pick<Agent, "subjects">, subject: string): boolean {
+  return subjects === undefined || subjects.includes(realSubject(subject));
 }
 
 /** How many agents stand between a caller and this turn. */

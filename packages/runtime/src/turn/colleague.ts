@@ -1,9 +1,10 @@
 /** An agent that is served here, called by another one: as over the network, but for the network. */
 import { AgentError, OutcomeUnknown } from "@nylorun/agents";
+import type { Agent } from "@nylorun/agents";
 import { A2aError, EXTENSION_URIS, EXTENSIONS, isInterrupted, isTerminal, taskStateOf } from "@nylorun/protocol";
 import type { Message } from "@nylorun/protocol";
 
-import { deepest, depthOf, realSubject, subjectOfCalled } from "./callee.ts";
+import { deepest, depthOf, isOpenTo, noSuchAgent, realSubject, subjectOfCalled } from "./callee.ts";
 import type { Answering, Line } from "./callee.ts";
 import type { Engine } from "./engine.ts";
 import type { EnginePorts } from "./ports.ts";
@@ -16,7 +17,7 @@ const active = new Set(EXTENSION_URIS);
 
 /** @throws AgentError `call.tooDeep`. */
 export function lineTo(
-  agent: string,
+  agent: Agent,
   turn: TurnRecord,
   { engine, taskIds, callees }: Pick<EnginePorts, "taskIds" | "callees"> & { readonly engine: Engine },
 ): Line {
@@ -26,13 +27,19 @@ export function lineTo(
       `${deepest} agents have called each other for ${realSubject(turn.subject)}; this is one more.`,
     );
   }
-  const scope = { subject: subjectOfCalled(turn), agent };
+  const scope = { subject: subjectOfCalled(turn), agent: agent.id };
+  const mustBeOpen = () => {
+    if (!isOpenTo(agent, turn.subject)) throw noSuchAgent(agent.id);
+  };
   const shown = async (called: TurnRecord) => {
     const links = await callees.links?.(called, called.view.artifacts);
     return { taskIds, active, links };
   };
-  const send = (message: Omit<Message, "role">) =>
-    coded(engine.send({ ...scope, message: { role: "ROLE_USER", ...message }, active, traceparent: turn.traceparent }));
+  const send = (message: Omit<Message, "role">) => {
+    mustBeOpen();
+    const { traceparent } = turn;
+    return coded(engine.send({ ...scope, message: { role: "ROLE_USER", ...message }, active, traceparent }));
+  };
   return {
     repeats: true,
     send: async ({ messageId, parts, contextId }) => {
@@ -41,10 +48,12 @@ export function lineTo(
       return sendResponseOf(sent, await shown(sent));
     },
     async get(taskId) {
+      mustBeOpen();
       const called = await coded(engine.get(scope, taskId));
       return taskOf(called, await shown(called));
     },
     answer: async (taskId, answer) => void (await send({ taskId, ...reply(answer) })),
+    // Of one that is no longer open to its subject, too: nothing is learnt of it, and it comes to an end.
     cancel: async (taskId) => {
       const { state } = await engine.get(scope, taskId);
       if (!isTerminal(taskStateOf(state))) await coded(engine.cancel(scope, taskId));

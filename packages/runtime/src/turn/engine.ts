@@ -111,10 +111,11 @@ export function createEngine(given: EngineOptions): Engine {
   const byId = new Map(given.agents.map((agent) => [agent.id, agent]));
   const others = given.callees ?? noOthers;
   const callees: Callees = {
-    reach: async (callee, asked) =>
-      byId.has(callee.agent)
-        ? lineTo(callee.agent, asked.turn, { engine, callees: others, taskIds })
-        : others.reach(callee, asked),
+    async reach(callee, asked) {
+      const agent = byId.get(callee.agent);
+      if (agent === undefined) return others.reach(callee, asked);
+      return lineTo(agent, asked.turn, { engine, callees: others, taskIds });
+    },
   };
   const options: EnginePorts = { timers: systemTimers, tracer: noTracer, ...given, callees };
   const { store, signal, taskIds, limits, timers } = options;

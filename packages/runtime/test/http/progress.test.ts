@@ -418,7 +418,7 @@ describe("The tasks of the Runtime", () => {
     const { ProgressFeed } = await import("../../src/node/progress.ts");
     const { store, signal, taskIds } = served.core;
     const log = { debug() {}, info() {}, warn() {}, error() {} };
-    await using feed = new ProgressFeed({ store, signal, taskIds, agents: ["planner"], sink: undefined, log });
+    await using feed = new ProgressFeed({ store, signal, taskIds, agents: [planner], sink: undefined, log });
     const known = () => feed.hub.latest({}, 10).map(({ subject, event }) => [subject, event.task_id, event.status]);
     const open = ["ada", `planner:${task.id}`.slice(0, 128), "paused"];
     await feed.recall("bob");
@@ -426,7 +426,7 @@ describe("The tasks of the Runtime", () => {
     await feed.recall("ada");
     assert.deepEqual(known(), [open]);
     const other = await served.send({ parts: [{ text: "go" }] }, { agent: "planner", as: "bob" });
-    await using another = new ProgressFeed({ store, signal, taskIds, agents: ["planner"], sink: undefined, log });
+    await using another = new ProgressFeed({ store, signal, taskIds, agents: [planner], sink: undefined, log });
     await another.recall(undefined);
     assert.deepEqual(
       another.hub.latest({}, 10).map(({ subject, event }) => [subject, event.task_id, event.status]),

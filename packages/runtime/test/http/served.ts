@@ -135,18 +135,25 @@ export function hello(message: Partial<Message> = {}): object {
 }
 
 export interface ServeOptions {
+  /** A home that stays. Default: one of its own. */
+  readonly home?: string;
   readonly agents?: readonly Agent[];
   readonly settings?: SomeSettings;
   /** What the routes are given in place of what the core has. */
   readonly instead?: (
     core: Core,
-  ) => Partial<Pick<AppOptions, "engine" | "store" | "authenticate" | "cardKeys" | "dashboard">>;
+  ) => Partial<Pick<AppOptions, "engine" | "store" | "authenticate" | "cardKeys" | "dashboard" | "push">>;
 }
 
-export async function serve({ agents = [echo], settings: some, instead }: ServeOptions = {}): Promise<Served> {
+export async function serve({
+  agents = [echo],
+  settings: some,
+  instead,
+  home: given,
+}: ServeOptions = {}): Promise<Served> {
   await using resources = new AsyncDisposableStack();
-  const folder = mkdtempSync(join(tmpdir(), "nylorun-http-"));
-  resources.defer(() => rmSync(folder, { recursive: true }));
+  const folder = given ?? mkdtempSync(join(tmpdir(), "nylorun-http-"));
+  if (given === undefined) resources.defer(() => rmSync(folder, { recursive: true }));
   const log: object[] = [];
   const silent = () => {};
   const logger = { debug: silent, info: silent, warn: silent, error: (fields: object) => void log.push(fields) };

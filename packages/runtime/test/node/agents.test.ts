@@ -12,8 +12,8 @@ after(() => rmSync(folder, { recursive: true }));
 
 // By address: the folder is outside of the workspace, where no package is found by name.
 const AGENTS = JSON.stringify(import.meta.resolve("@nylorun/agents"));
-const define = (id: string) =>
-  `defineAgent({ id: "${id}", name: "A", description: "A", version: "1", skills: [{ id: "a", name: "A", description: "A", tags: ["a"] }], run: () => "a" })`;
+const define = (id: string, more = "") =>
+  `defineAgent({ ${more} id: "${id}", name: "A", description: "A", version: "1", skills: [{ id: "a", name: "A", description: "A", tags: ["a"] }], run: () => "a" })`;
 
 function write(name: string, ...lines: string[]): string {
   writeFileSync(join(folder, name), [`import { defineAgent } from ${AGENTS};`, ...lines].join("\n"));
@@ -93,6 +93,32 @@ describe("files of agents", () => {
         'wrong.ts does not load: Agent "Wrong One": id must be 1-64 of a-z, 0-9 and "-", and begin with a letter or a digit (line 2).',
       ),
     );
+  });
+
+  it("are refused when they name subjects that nobody can be", async () => {
+    const wrong = {
+      '["ada lovelace"]': 'subjects has "ada lovelace", which is none: character 4 is a blank',
+      '["ada", ""]': 'subjects has "", which is none: it is empty',
+      "[7]": "subjects has 7, which is none: it is number, not a text.",
+      '["ada", "ada >"]': 'subjects has "ada >", which is none: character 4 is a blank',
+      "[]": "subjects must list at least one; left out, everybody may use the agent",
+      '"ada"': "subjects must list at least one; left out, everybody may use the agent",
+      null: "subjects must list at least one; left out, everybody may use the agent",
+    };
+    for (const [subjects, why] of Object.entries(wrong)) {
+      const file = write(
+        `subjects-${Math.random()}.ts`,
+        `export default ${define("vault", `subjects: ${subjects},`)};`,
+      );
+      const { code, message } = await refusal(file);
+      assert.equal(code, "agents.invalid");
+      assert.ok(message.includes(`Agent "vault": ${why}`), message);
+    }
+    const names = ["ada", "team/bob", "~".repeat(200)];
+    const file = write("vault.ts", `export default ${define("vault", `subjects: ${JSON.stringify(names)},`)};`);
+    const [agent] = await loadAgents([file], folder);
+    assert.deepEqual(agent?.subjects, names);
+    assert.ok(Object.isFrozen(agent.subjects), "nothing changes who may use it");
   });
 
   it("are refused when they export no agent", async () => {

@@ -129,6 +129,26 @@ describe("a webhook", () => {
   });
 
   // keeps: push-attempts-day
+  it("hears nothing of a task that its subject may not know of any more, is not held to be down for that, and hears all once it may again", async () => {
+    await using post = await Post.open({ hosts });
+    const turn = await post.listen(receiver.url("closed"));
+    await post.change(turn, "first");
+    await post.attempts(1);
+    post.mayBeTold = false;
+    await post.change(turn, "a secret");
+    await post.attempts(2);
+    assert.equal(receiver.of("closed").length, 1);
+    const [delivery] = await post.store.push.deliveries({ givenUp: false, limit: 10 });
+    assert.equal(delivery?.error, "the agent is not open to the subject");
+    const other = await post.listen(receiver.url("other"));
+    post.mayBeTold = true;
+    await post.change(other, "now", "completed");
+    await receiver.until("other", (all) => all.length === 2);
+    await post.passToNext();
+    await receiver.until("closed", (all) => all.length === 2);
+    assert.deepEqual(textsOf(receiver.of("closed")).at(-1), "a secret");
+  });
+
   it("that is down for a day is given up, visibly, after at least one attempt of each; what comes later is tried, and what is sent again arrives (A26)", async () => {
     await using post = await Post.open({ hosts });
     const down = await Receiver.start();

@@ -34,6 +34,8 @@ export class Post implements AsyncDisposable {
   readonly clock = new Clock();
   readonly outcomes: DeliveryOutcome["kind"][] = [];
   secrets: readonly string[] = [`whsec_${randomBytes(24).toString("base64")}`];
+  /** Whether subjects may know of their tasks. */
+  mayBeTold = true;
   store!: Store;
   keys!: WebhookKeys;
   #deliverer!: Deliverer;
@@ -89,6 +91,7 @@ export class Post implements AsyncDisposable {
           ? other
           : { artifactUpdate: { ...artifactUpdate, metadata: { rendered: ++this.#rendered } } };
       },
+      mayBeTold: () => this.mayBeTold,
       userAgent: "a test",
       random,
       log: { debug: silent, info: silent, warn: silent, error: silent },

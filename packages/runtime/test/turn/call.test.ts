@@ -78,6 +78,42 @@ describe("an agent that is served here", () => {
     assert.deepEqual(refunds.subjects, ["ada"]);
   });
 
+  test("and is not open to the real subject of the turn is not there, however deep the call; one that is, is called (I7)", async () => {
+    await using stage = new Stage();
+    const refunds = new Refunds();
+    const middle = agent(async (turn) => (await turn.call("refunds", turn.text)).output as object, { id: "middle" });
+    const run = async (turn: Turn) => {
+      const came = async (callee: string) => {
+        const call = turn.call(callee, "Hello");
+        return call.then(({ output: said }) => said, codeOf);
+      };
+      return { near: await came("refunds"), deep: await came("middle"), none: await came("nowhere") };
+    };
+    const closed = { ...refunds.agent, subjects: ["bob"] };
+    await using node = await stage.start([caller(run), middle, closed]);
+    const [adas, bobs] = [await node.send(), await node.send("Hello", { as: "bob" })];
+    const { near, deep, none } = output(await node.ended(adas)) as Record<string, unknown>;
+    assert.deepEqual([near, deep], [none, "callee.failed"]);
+    const said = { said: "Hello" };
+    assert.deepEqual(output(await node.ended(bobs)), { near: said, deep: said, none });
+    assert.deepEqual(refunds.subjects, ["bob", "bob"]);
+  });
+
+  test("and is not open any more tells nothing of what it was called for, which is cancelled all the same (E16, I7)", async () => {
+    await using stage = new Stage();
+    const refunds = new Refunds();
+    const run = async (turn: Turn) => ({ came: await turn.call("refunds", "ask").then(String, codeOf) });
+    await using before = await stage.start([caller(run), refunds.agent]);
+    const turn = await before.send();
+    await shown(before, turn, "Which?");
+    await before.letGo(turn);
+    await before.kill();
+    await using node = await stage.start([caller(run), { ...refunds.agent, subjects: ["bob"] }]);
+    await node.engine.cancel(node.scope(), node.taskId(turn));
+    const [task] = await called(node);
+    await node.until(task!, ({ state }) => state === "canceled", "is cancelled");
+  });
+
   // keeps: a2a-7.6.2-chain
   test("asks the caller's caller, whose answer is passed on; nothing else of it is shown (I6, I10)", async () => {
     await using stage = new Stage();
