@@ -20,7 +20,7 @@ export function runOnManyNodes(suites: readonly string[]): void {
     after(() => postgres?.[Symbol.asyncDispose]());
 
     for (const suite of suites) {
-      it(`the suite ${suite} holds as on one`, async (t) => {
+      it(`the suite ${suite} holds as on one`, { timeout: patienceMs + 5000 }, async (t) => {
         const file = join(import.meta.dirname, `../${suite}.test.ts`);
         t.diagnostic(await run(file, { names: only[suite] ?? ".", url: postgres.url, signal: t.signal }));
       });

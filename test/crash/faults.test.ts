@@ -176,7 +176,11 @@ async function pointsOf({
 }
 
 for (const [what, planned] of Object.entries(scenarios)) {
-  const points = await pointsOf(planned);
+  const points = await pointsOf(planned).catch(async (error: unknown) => {
+    // Of a file that does not load, no hook is run.
+    await stages[Symbol.asyncDispose]();
+    throw error;
+  });
   /** What is written depends a little on who is faster: a point that was passed once need not be again. */
   let missed = 0;
   describe(what, { concurrency: 3, timeout: 240_000 }, () => {
