@@ -13,7 +13,7 @@ const GRACE = 200;
 /** When turns of `slow` began and ended, in order. */
 const diary: { text: string; event: "begin" | "end" }[] = [];
 /** Two turns of `slow` with `beside` in their texts run at the same time. */
-const beside = Promise.withResolvers<void>();
+const beside = Promise.withResolvers<undefined>();
 /** Texts that `stubborn` was run with. */
 const stubbornRan = new Set<string>();
 /** Lets the turns of `stubborn` return at last. */
@@ -35,7 +35,7 @@ const agents = [
     diary.push({ text: turn.text, event: "begin" });
     turn.say(`Working on ${turn.text}`);
     if (turn.text.startsWith("beside")) {
-      if (diary.filter(({ text }) => text.startsWith("beside")).length > 1) beside.resolve();
+      if (diary.filter(({ text }) => text.startsWith("beside")).length > 1) beside.resolve(undefined);
       await Promise.race([beside.promise, delay(5000, undefined, { ref: false })]);
     } else await delay(30);
     diary.push({ text: turn.text, event: "end" });
