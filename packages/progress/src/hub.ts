@@ -76,6 +76,23 @@ export class Hub {
     return stamped;
   }
 
+  /** Knows these tasks no more. Nobody is told: a view that has shown one shows it until it is drawn anew. */
+  forget(filter: HubFilter): void {
+    for (const { subject, track } of this.#tracks(filter)) {
+      const shelf = this.#shelves.get(subject)!;
+      const id = track.latest.task_id;
+      if (shelf.open.delete(id) || shelf.ended.delete(id)) this.#count--;
+      if (shelf.open.size + shelf.ended.size === 0) this.#shelves.delete(subject);
+    }
+  }
+
+  /** How many more tasks of a subject, or of all, are kept before others have to go. */
+  roomFor(subject?: string): number {
+    if (subject === undefined) return Math.max(0, this.#tasks - this.#count);
+    const shelf = this.#shelves.get(subject);
+    return Math.max(0, this.#tasksPerSubject - (shelf === undefined ? 0 : shelf.open.size + shelf.ended.size));
+  }
+
   /** The latest event of each task, the newest first. */
   latest(filter: HubFilter, limit: number): Published[] {
     return this.#tracks(filter)

@@ -29,6 +29,24 @@ describe("The hub", () => {
     assert.deepEqual(seen(hub.latest({ subject: "ada", taskId: "constructor" }, 10)), ["constructor running 50"]);
   });
 
+  it("forgets a task, a subject's, or all of them, and has their room again", () => {
+    const hub = new Hub({ tasksPerSubject: 3, tasks: 5 });
+    for (const subject of ["ada", "bob"])
+      for (const id of ["1", "2"]) hub.publish(subject, event(id, { status: id === "1" ? "done" : "running" }));
+    assert.deepEqual([hub.roomFor("ada"), hub.roomFor("eve"), hub.roomFor()], [1, 3, 1]);
+    hub.forget({ subject: "ada", taskId: "1" });
+    hub.forget({ subject: "ada", taskId: "unknown" });
+    hub.forget({ subject: "eve" });
+    assert.deepEqual(seen(hub.latest({ subject: "ada" }, 10)), ["2 running 50"]);
+    assert.deepEqual(seen(hub.since(0, { subject: "ada" })), ["2 running 50"]);
+    hub.forget({ subject: "bob" });
+    assert.deepEqual([hub.latest({}, 10).length, hub.roomFor("bob"), hub.roomFor()], [1, 3, 4]);
+    hub.forget({});
+    assert.deepEqual([hub.latest({}, 10), hub.roomFor()], [[], 5]);
+    for (let id = 0; id < 9; id++) hub.publish("ada", event(`${id}`));
+    assert.equal(hub.latest({}, 10).length, 3);
+  });
+
   it("shows a subject its own tasks alone, and everything to who asks for everything (I7)", () => {
     const hub = new Hub();
     const heard: Record<"ada" | "bob" | "all" | "one", Published[]> = { ada: [], bob: [], all: [], one: [] };

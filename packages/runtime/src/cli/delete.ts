@@ -7,8 +7,9 @@ import { askLine, canAsk } from "./prompt.ts";
 import { addSettingFlags } from "./setting-flags.ts";
 
 const MORE = `
-What is deleted is gone for good, and overwritten; backups that were made before
-still hold it. Nothing is deleted while a turn of it runs: cancel that, or wait.
+What is deleted is gone for good. In the home's database it is overwritten; files
+are removed, and PostgreSQL overwrites what it has in its own time. Backups that
+were made before still hold it, and the local progress events for 7 days. Nothing is deleted while a turn of it runs: cancel that, or wait.
 What waits, for its turn or for somebody, is deleted with the rest.`;
 
 export function addDeleteCommand(program: Command): void {

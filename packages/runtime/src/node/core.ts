@@ -121,6 +121,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const webhookKeys = createWebhookKeys(store);
   const operations = createOperations({
     store,
+    signal,
     engine,
     taskIds,
     webhookKeys,

@@ -4,6 +4,7 @@ import { OperationError } from "../http/operations.ts";
 import type { Erasure, HeldTurn, LostEffect, Operations, PushDelivery } from "../http/operations.ts";
 import type { WebhookKeys } from "../push/keys.ts";
 import type { DeliveryRecord } from "../store/push.ts";
+import type { Signal } from "../store/signal.ts";
 import type { Erase, Erased, Store } from "../store/store.ts";
 import { subjectsOfCalled } from "../turn/callee.ts";
 import { EngineError } from "../turn/engine.ts";
@@ -14,6 +15,8 @@ import type { TaskIds } from "../turn/task-id.ts";
 
 export interface OperationsParts {
   readonly store: Store;
+  /** Told what was erased. */
+  readonly signal: Signal;
   /** Need not be started. */
   readonly engine: Engine;
   readonly taskIds: TaskIds;
@@ -25,7 +28,8 @@ export interface OperationsParts {
 /** Deliveries that are listed at once. */
 const DELIVERIES = 1000;
 
-export function createOperations({ store, engine, taskIds, webhookKeys, filePlace }: OperationsParts): Operations {
+export function createOperations(parts: OperationsParts): Operations {
+  const { store, signal, engine, taskIds, webhookKeys, filePlace } = parts;
   const keyOf = (taskId: string) => {
     const key = taskIds.decode(taskId);
     if (key === undefined) throw notHeld(taskId);
@@ -41,7 +45,13 @@ export function createOperations({ store, engine, taskIds, webhookKeys, filePlac
   const eraseAll = async (all: readonly Erase[]): Promise<Erased> => {
     let found: Erased = { kind: "unknown" };
     for (const each of all) {
-      const erased = await store.erase(each);
+      const erased = await store.erase(each).catch((error: unknown) => {
+        // Some of it may be erased.
+        signal.erased(each);
+        throw error;
+      });
+      // Also what the store never had: what a subject has reported is in memory alone.
+      if (erased.kind !== "running" || erased.turns > 0) signal.erased(each);
       if (erased.kind === "unknown") continue;
       const turns: number = erased.turns + (found.kind === "unknown" ? 0 : found.turns);
       found = { kind: erased.kind, turns };

@@ -2,22 +2,28 @@
  * Feeds the hub with the progress of every task of this Runtime, and with what callers report; and, where nobody but the person
  * at this machine can be meant, that person's sink as well.
  *
+ * What is erased is forgotten here, too. What was read before it was may come after it: whoever reads looks whether something was
+ * erased meanwhile, and then reads again.
+ *
  * A change of a turn is a hint (I9): the turn is read again, once for all the changes of a moment, and what a view would not
  * show differently is not told. So it keeps up with any number of turns at the cost of a bounded share of the time.
  */
+import { setTimeout as delay } from "node:timers/promises";
+
 import type { Agent } from "@nylorun/agents";
 import { Hub, receiptClock, sinkRecord } from "@nylorun/progress";
-import type { Sink } from "@nylorun/progress";
+import type { Published, Sink } from "@nylorun/progress";
 import { isTerminal, normalizeReport, progressOfTask, taskStateOf } from "@nylorun/protocol";
-import type { Part, ProgressEvent, TaskState } from "@nylorun/protocol";
+import type { Part, ProgressEvent } from "@nylorun/protocol";
 
 import type { Progress, Reported } from "../http/progress.ts";
 import type { Signal } from "../store/signal.ts";
-import type { Store, UnfinishedPage } from "../store/store.ts";
-import { depthOf, isOpenTo, subjectOfCalled } from "../turn/callee.ts";
+import type { Erase, Store, UnfinishedPage } from "../store/store.ts";
+import { depthOf, isOpenTo, realSubject, subjectOfCalled } from "../turn/callee.ts";
 import type { Said, TurnKey, TurnRecord } from "../turn/record.ts";
 import type { TaskIds } from "../turn/task-id.ts";
 import type { Log } from "./log.ts";
+import { openTurnsOf } from "./open-turns.ts";
 
 /** Changes within so many milliseconds are told as one. */
 const MOMENT = 25;
@@ -27,17 +33,10 @@ const AT_ONCE = 100;
 const WAITING = 20_000;
 /** Subjects that are known to be recalled. Another time does no harm. */
 const SUBJECTS = 10_000;
-/** A subject's open tasks of each state that are recalled, the latest ones. */
-const RECALLED = 100;
+/** Until it is looked again what was erased, when the store did not answer, in milliseconds. */
+const ANOTHER_TIME = 1_000;
 
 const OUTCOME_LOST = "What came of a step is not known; an operator has to find out";
-
-const OPEN_STATES = [
-  "TASK_STATE_SUBMITTED",
-  "TASK_STATE_WORKING",
-  "TASK_STATE_INPUT_REQUIRED",
-  "TASK_STATE_AUTH_REQUIRED",
-] as const satisfies readonly TaskState[];
 
 export interface ProgressFeedOptions {
   readonly store: Store;
@@ -56,14 +55,18 @@ export class ProgressFeed implements Progress, AsyncDisposable {
   readonly #now = receiptClock();
   readonly #changed = new Map<number, TurnKey>();
   readonly #recalled = new Map<string | undefined, Promise<void>>();
-  readonly #unsubscribe: () => void;
+  readonly #unsubscribe: readonly (() => void)[];
+  readonly #closing = new AbortController();
+  #erasures = 0;
+  #forgetting: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #reading: Promise<void> | undefined;
 
   constructor(options: ProgressFeedOptions) {
     this.#options = options;
     this.#agents = new Map(options.agents.map((agent) => [agent.id, agent]));
-    this.#unsubscribe = options.signal.onTurns((key) => this.#note(key));
+    const { signal } = options;
+    this.#unsubscribe = [signal.onTurns((key) => this.#note(key)), signal.onErased((what) => this.#forget(what))];
   }
 
   async report(subject: string, report: unknown): Promise<Reported> {
@@ -85,8 +88,10 @@ export class ProgressFeed implements Progress, AsyncDisposable {
 
   /** Tells what has changed until now, then nothing more. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#unsubscribe();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
     clearTimeout(this.#timer);
+    this.#closing.abort();
+    await this.#forgetting;
     await this.#reading;
     if (this.#changed.size > 0) await this.#read();
     this.#options.sink?.[Symbol.dispose]();
@@ -110,8 +115,10 @@ export class ProgressFeed implements Progress, AsyncDisposable {
       if (key === undefined) return;
       this.#changed.delete(key.turn);
       try {
+        const erasures = this.#erasures;
         const turn = await this.#options.store.loadTurn(key);
-        if (turn !== undefined) await this.#tell(turn);
+        if (erasures !== this.#erasures) this.#changed.set(key.turn, key);
+        else if (turn !== undefined) await this.#tell(turn);
       } catch (error) {
         this.#options.log.warn({ error, turn: key.turn }, "The progress of a turn could not be read.");
       }
@@ -120,7 +127,7 @@ export class ProgressFeed implements Progress, AsyncDisposable {
   }
 
   async #tell(turn: TurnRecord): Promise<void> {
-    const event = progressOfTask(taskProgressOf(turn, this.#options.taskIds), this.#now());
+    const event = this.#eventOf(turn);
     const subject = this.#viewerOf(turn);
     const [known] = this.hub.latest({ subject, taskId: event.task_id }, 1);
     if (known !== undefined && looksTheSame(known.event, event)) return;
@@ -131,43 +138,100 @@ export class ProgressFeed implements Progress, AsyncDisposable {
     void this.#options.sink?.append(sinkRecord(event, turn.agent));
   }
 
-  #recallOne(turn: TurnRecord): void {
-    const event = progressOfTask(taskProgressOf(turn, this.#options.taskIds), this.#now());
-    const subject = this.#viewerOf(turn);
-    const [known] = this.hub.latest({ subject, taskId: event.task_id }, 1);
-    if (known === undefined) this.hub.publish(subject, event);
-  }
-
   /** Whose the progress is: what an agent does that is not open to its subject any more, operators see alone, as what was called for (I7). */
   #viewerOf(turn: TurnRecord): string {
     const agent = this.#agents.get(turn.agent);
     return agent === undefined || isOpenTo(agent, turn.subject) ? turn.subject : subjectOfCalled(turn);
   }
 
+  #forget(what: Erase | undefined): void {
+    const { hub } = this;
+    this.#erasures++;
+    switch (what?.what) {
+      case "subject":
+        hub.forget({ subject: what.subject });
+        // Should not all of it be erased, the rest is recalled.
+        this.#recalled.delete(what.subject);
+        this.#recalled.delete(undefined);
+        break;
+      case "turn": {
+        const end = `:${this.#options.taskIds.encode(what.key)}`;
+        for (const { subject, event } of hub.latest({}, Infinity))
+          if (event.task_id.endsWith(end)) hub.forget({ subject, taskId: event.task_id });
+        break;
+      }
+      case "context":
+        // Under whatever name operators see it.
+        this.#forgetGone(hub.latest({}, Infinity).filter(({ subject }) => realSubject(subject) === what.subject));
+        break;
+      case undefined:
+        this.#forgetGone(hub.latest({}, Infinity));
+    }
+  }
+
+  /** Looks whether these tasks are still there, until it is known. */
+  #forgetGone(tasks: readonly Published[]): void {
+    this.#forgetting = this.#forgetting.then(async () => {
+      let count = 0;
+      for (const { subject, event } of tasks) {
+        const taskId = event.task_id;
+        const key = this.#options.taskIds.decode(taskId.slice(taskId.lastIndexOf(":") + 1));
+        if (key === undefined) continue;
+        while (!this.#closing.signal.aborted) {
+          try {
+            if ((await this.#options.store.loadTurn(key)) === undefined) this.hub.forget({ subject, taskId });
+            break;
+          } catch (error) {
+            this.#options.log.warn({ error, turn: key.turn }, "It is not known whether a task was erased.");
+            await delay(ANOTHER_TIME, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
+          }
+        }
+        if (++count % AT_ONCE === 0) await delay(1);
+      }
+    });
+  }
+
+  #eventOf(turn: TurnRecord): ProgressEvent {
+    return progressOfTask(taskProgressOf(turn, this.#options.taskIds), this.#now());
+  }
+
+  #recallOne(subject: string, event: ProgressEvent): void {
+    if (this.hub.latest({ subject, taskId: event.task_id }, 1).length === 0) this.hub.publish(subject, event);
+  }
+
+  /** As many as the hub has room for, the latest ones: what it has heard of since is newer. */
   async #recall(subject: string): Promise<void> {
     const { store, agents } = this.#options;
-    const open: TurnRecord[] = [];
-    for (const { id: agent } of agents) {
-      for (const status of OPEN_STATES) {
-        const { turns } = await store.listTurns({ subject, agent, status, limit: RECALLED });
-        open.push(...turns);
-      }
+    const erasures = this.#erasures;
+    const room = this.hub.roomFor(subject);
+    const open = agents.filter((agent) => isOpenTo(agent, subject)).map(({ id }) => id);
+    const events: ProgressEvent[] = [];
+    for await (const turn of openTurnsOf(store, { subject, agents: open })) {
+      if (events.length >= room) break;
+      events.push(this.#eventOf(turn));
     }
-    for (const turn of open.toSorted((one, other) => one.statusAt - other.statusAt)) this.#recallOne(turn);
+    for (const event of events.toReversed())
+      this.#recallOne(subject, { ...event, timestamp: new Date(this.#now()).toISOString() });
+    if (erasures === this.#erasures) return;
+    this.#forgetGone(this.hub.latest({ subject }, Infinity));
+    await this.#forgetting;
   }
 
   async #recallAll(): Promise<void> {
     const { store, agents } = this.#options;
-    let count = 0;
     for (const { id: agent } of agents) {
-      for (let after: string | undefined = ""; after !== undefined && count < WAITING;) {
+      for (let after: string | undefined = ""; after !== undefined && this.hub.roomFor() > 0;) {
+        const erasures = this.#erasures;
         const page: UnfinishedPage = await store.listUnfinished({
           agent,
           limit: AT_ONCE,
           ...(after !== "" && { after }),
         });
-        for (const turn of page.turns) this.#recallOne(turn);
-        count += page.turns.length;
+        if (erasures !== this.#erasures) continue;
+        for (const turn of page.turns) {
+          const subject = this.#viewerOf(turn);
+          if (this.hub.roomFor(subject) > 0 && this.hub.roomFor() > 0) this.#recallOne(subject, this.#eventOf(turn));
+        }
         after = page.next;
         await new Promise((resolve) => setImmediate(resolve));
       }

@@ -1,12 +1,18 @@
 import type { TurnKey } from "../turn/record.ts";
 import type { Signal } from "./signal.ts";
+import type { Erase } from "./store.ts";
 
-/** Signals within one process. Listeners are called before `turnChanged` returns. */
-export function createLocalSignal(): Signal {
+/** Signals within one process, which may also not know what was erased. Listeners are called before it returns. */
+export interface LocalSignal extends Signal {
+  erased(what: Erase | undefined): void;
+}
+
+export function createLocalSignal(): LocalSignal {
   const turns = new Map<number, Set<() => void>>();
   const all = new Set<(key: TurnKey) => void>();
   const due = new Set<() => void>();
   const announced = new Set<() => void>();
+  const erased = new Set<(what: Erase | undefined) => void>();
   return {
     turnChanged(key) {
       const listeners = turns.get(key.turn);
@@ -39,11 +45,19 @@ export function createLocalSignal(): Signal {
       announced.add(listener);
       return () => announced.delete(listener);
     },
+    erased(what) {
+      for (const listener of [...erased]) listener(what);
+    },
+    onErased(listener) {
+      erased.add(listener);
+      return () => erased.delete(listener);
+    },
     async [Symbol.asyncDispose]() {
       turns.clear();
       all.clear();
       due.clear();
       announced.clear();
+      erased.clear();
     },
   };
 }

@@ -1,8 +1,9 @@
 /**
- * "Something about this turn changed", "something is due", and "something is to be told to webhooks". Hints (I9): who hears one reads the store again, and losing one
+ * "Something about this turn changed", "something is due", "something is to be told to webhooks", and "this was erased". Hints (I9): who hears one reads the store again, and losing one
  * costs latency only.
  */
 import type { TurnKey } from "../turn/record.ts";
+import type { Erase } from "./store.ts";
 
 export interface Signal extends AsyncDisposable {
   turnChanged(key: TurnKey): void;
@@ -15,4 +16,8 @@ export interface Signal extends AsyncDisposable {
   /** There is something to deliver to webhooks. */
   announced(): void;
   onAnnounced(listener: () => void): () => void;
+  /** Something of this was erased: whoever has it in memory is to forget it. */
+  erased(what: Erase): void;
+  /** `listener` is called with undefined when it is not known what has been erased meanwhile. */
+  onErased(listener: (what: Erase | undefined) => void): () => void;
 }

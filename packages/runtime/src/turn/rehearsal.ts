@@ -169,6 +169,8 @@ function withoutConsequence(ports: RehearsalPorts, turn: TurnRecord): EnginePort
       onDue: () => silent,
       announced: silent,
       onAnnounced: () => silent,
+      erased: silent,
+      onErased: () => silent,
       async [Symbol.asyncDispose]() {},
     },
     log: { debug: silent, info: silent, warn: silent, error: silent },

@@ -433,4 +433,125 @@ describe("The tasks of the Runtime", () => {
       [["bob", `planner:${other.id}`.slice(0, 128), "paused"], open],
     );
   });
+
+  it("are known again, the last thousand of a subject, and what it was told of since is not let go for them", async () => {
+    await using served = await serve({ agents: [planner], settings: { subjectRequestsPerSecond: 100_000 } });
+    const { store, signal, taskIds } = served.core;
+    const accept = (contextId: string) =>
+      store.accept({
+        key: { subject: "ada", agent: "planner", contextId, messageId: contextId },
+        contentHash: "",
+        message: { messageId: contextId, parts: [{ text: "go" }] },
+        agentVersion: "1.0.0",
+        traceparent: `00-${"1".repeat(32)}-${"2".repeat(16)}-00`,
+        whenBusy: "queue",
+        queueDepth: 1,
+        dedupeMs: 0,
+        claim: { leaseMs: 600_000 },
+      });
+    // Claimed, and never run: all of them are open.
+    const ids: string[] = [];
+    for (let from = 0; from < 1_100; from += 100) {
+      const some = await Promise.all(Array.from({ length: 100 }, (_, index) => accept(`c-${from + index}`)));
+      for (const one of some) if (one.kind === "accepted") ids.push(`planner:${taskIds.encode(one.turn)}`);
+      await delay(2);
+    }
+    assert.equal(ids.length, 1_100);
+    const { ProgressFeed } = await import("../../src/node/progress.ts");
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const parts = { store, signal, taskIds, agents: [planner], sink: undefined, log };
+    await using feed = new ProgressFeed(parts);
+    await feed.report("ada", REPORT);
+    await feed.recall("ada");
+    const known = () => feed.hub.latest({ subject: "ada" }, 2_000).map(({ event }) => event.task_id);
+    assert.equal(known().length, 1_000);
+    assert.ok(known().includes("ci:build"));
+    const oldest = new Set(ids.slice(0, 100));
+    assert.deepEqual(
+      known().filter((id) => oldest.has(id)),
+      [],
+      "those that changed last are known",
+    );
+    await using all = new ProgressFeed(parts);
+    await all.report("ada", REPORT);
+    await all.recall(undefined);
+    assert.equal(all.hub.latest({}, 2_000).length, 1_000);
+    assert.ok(all.hub.latest({ taskId: "ci:build" }, 1).length === 1);
+  });
+});
+
+describe("What is erased", () => {
+  const waits: Agent = makeAgent("waits", async (turn) => ((await turn.approve({ prompt: "Do it?" })) ? "Yes" : "No"));
+  const known = async (served: Served): Promise<string[]> =>
+    (await latest(served, { as: "operator" })).map(({ subject, task_id }) => `${subject} ${task_id}`).toSorted();
+  /** What an operator is shown once it is that. */
+  const until = async (served: Served, expected: readonly string[]): Promise<void> => {
+    for (const deadline = Date.now() + 20_000; Date.now() < deadline; await delay(10))
+      if ((await known(served)).join() === expected.toSorted().join()) return;
+    assert.deepEqual(await known(served), expected.toSorted());
+  };
+
+  // keeps: a2a-13.4-deletion
+  it("is no progress any more, neither what was reported nor what a task has shown", async () => {
+    await using served = await serve({ agents: [waits] });
+    const send = async (contextId: string, as = "ada") => {
+      const { id } = await served.send({ parts: [{ text: "go" }], contextId }, { agent: "waits", as });
+      return `waits:${id}`;
+    };
+    const [one, other, third] = [await send("one"), await send("two"), await send("three")];
+    const bobs = await send("one", "bob");
+    await report(served);
+    await report(served, {}, "bob");
+    const rest = ["ada ci:build", "bob ci:build", `bob ${bobs}`];
+    await until(served, [...rest, `ada ${one}`, `ada ${other}`, `ada ${third}`]);
+
+    const { operations } = served.core;
+    await operations.erase({ what: "task", taskId: one.slice("waits:".length) });
+    await until(served, [...rest, `ada ${other}`, `ada ${third}`]);
+    await operations.erase({ what: "context", subject: "ada", agent: "waits", contextId: "two" });
+    await until(served, [...rest, `ada ${third}`]);
+    await operations.erase({ what: "subject", subject: "ada" });
+    await until(served, ["bob ci:build", `bob ${bobs}`]);
+    assert.deepEqual(await latest(served), [], "nor for a new key of hers");
+    await report(served, {}, "eve");
+    await assert.rejects(operations.erase({ what: "subject", subject: "eve" }), { code: "erase.unknown" });
+    assert.deepEqual(await latest(served, { as: "eve" }), []);
+  });
+
+  it("does not come back with what was read before, and told after", async () => {
+    await using served = await serve({ agents: [waits] });
+    const { id } = await served.send({ parts: [{ text: "go" }], contextId: "one" }, { agent: "waits" });
+    const { store, signal, taskIds, operations } = served.core;
+    const held = Promise.withResolvers<undefined>();
+    const reads: unknown[] = [];
+    // A database that answers late, as one behind a network may.
+    const late = new Proxy(store, {
+      get(target, name) {
+        const value = Reflect.get(target, name);
+        if (typeof value !== "function") return value;
+        return async (...args: unknown[]) => {
+          const answer: any = await Reflect.apply(value, target, args);
+          if (answer !== undefined && answer.turns?.length !== 0) {
+            reads.push(name);
+            await held.promise;
+          }
+          return answer;
+        };
+      },
+    });
+    const { ProgressFeed } = await import("../../src/node/progress.ts");
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const parts = { store: late, signal, taskIds, agents: [waits], sink: undefined, log };
+    await using feeds = new AsyncDisposableStack();
+    const [ofAda, ofAll, ofTurn] = [1, 2, 3].map(() => feeds.use(new ProgressFeed(parts))) as [any, any, any];
+    const recalls = [ofAda.recall("ada"), ofAll.recall(undefined)];
+    signal.turnChanged(taskIds.decode(id)!);
+    for (const deadline = Date.now() + 20_000; reads.length < 5 && Date.now() < deadline;) await delay(5);
+    assert.ok(reads.length >= 5, `read: ${reads.join()}`);
+    await operations.erase({ what: "subject", subject: "ada" });
+    held.resolve(undefined);
+    await Promise.all(recalls);
+    await feeds.disposeAsync();
+    for (const feed of [ofAda, ofAll, ofTurn]) assert.deepEqual(feed.hub.latest({}, 10), []);
+  });
 });

@@ -50,6 +50,8 @@ export class Place implements AsyncDisposable {
       onDue: () => () => undefined,
       announced: () => void heard.push("announced"),
       onAnnounced: () => () => undefined,
+      erased: ({ what }) => void heard.push(`erased ${what}`),
+      onErased: () => () => undefined,
       async [Symbol.asyncDispose]() {},
     };
     const opened = await open({ now: () => clock.place?.now ?? dawn, signal });

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { Signal } from "../../src/store/signal.ts";
+import type { Erase } from "../../src/store/store.ts";
 
 /** Opens the signal of one node, or of several that hear each other. */
 export type OpenSignal = (nodes: number) => Promise<readonly Signal[]>;
@@ -67,6 +68,25 @@ export function signalContract(name: string, open: OpenSignal, { nodes }: { read
         speaker.due();
         await delay(5);
         assert.equal(heard, 1);
+      }));
+
+    it("tells what was erased, before it closes if need be, until one stops listening", () =>
+      between(async (speaker, listener) => {
+        const heard: unknown[] = [];
+        const stop = listener.onErased((what) => heard.push(what));
+        const told: readonly Erase[] = [
+          { what: "turn", key },
+          { what: "context", subject: "\\".repeat(200), agent: "a".repeat(64), contextId: '"'.repeat(200) },
+          { what: "subject", subject: "ada" },
+        ];
+        speaker.turnChanged(key);
+        for (const what of told) speaker.erased(what);
+        if (speaker !== listener) await speaker[Symbol.asyncDispose]();
+        await until(() => heard.length === told.length);
+        assert.deepEqual(heard, told);
+        stop();
+        listener.erased(told[0]!);
+        assert.equal(heard.length, told.length);
       }));
 
     it("lets listeners come and go while it tells", () =>

@@ -12,6 +12,7 @@ import { Client } from "pg";
 import type { TurnKey } from "../../turn/record.ts";
 import { createLocalSignal } from "../local-signal.ts";
 import type { Signal } from "../signal.ts";
+import type { Erase } from "../store.ts";
 import { unusable } from "./failure.ts";
 
 export interface PostgresSignalOptions {
@@ -37,6 +38,7 @@ interface Note {
   readonly turns: readonly (readonly [context: number, turn: number])[];
   readonly due: boolean;
   readonly announced: boolean;
+  readonly erased?: Erase | undefined;
 }
 
 /** Resolves when it is listening. @throws StoreError `store.unavailable`. */
@@ -59,6 +61,7 @@ class PostgresSignal implements Signal {
   readonly #turns = new Map<number, TurnKey>();
   #due = false;
   #announced = false;
+  readonly #erased: Erase[] = [];
   #telling: Promise<void> | undefined;
   #client: Client | undefined;
   #connecting: Promise<void> | undefined;
@@ -92,6 +95,17 @@ class PostgresSignal implements Signal {
 
   onAnnounced(listener: () => void): () => void {
     return this.#local.onAnnounced(listener);
+  }
+
+  erased(what: Erase): void {
+    if (this.#closing.signal.aborted) return;
+    this.#local.erased(what);
+    this.#erased.push(what);
+    this.#tell();
+  }
+
+  onErased(listener: (what: Erase | undefined) => void): () => void {
+    return this.#local.onErased(listener);
   }
 
   onTurn(key: TurnKey, listener: () => void): () => void {
@@ -143,6 +157,8 @@ class PostgresSignal implements Signal {
     await this.#local[Symbol.asyncDispose]();
     this.#turnListeners.clear();
     clearInterval(this.#probe);
+    // What waits is told: the process that has erased something may be there for that alone.
+    while (this.#telling !== undefined && this.#client !== undefined) await this.#telling;
     const client = this.#client;
     this.#client = undefined;
     await this.#telling;
@@ -152,7 +168,7 @@ class PostgresSignal implements Signal {
 
   /** What gathers while one notification is on its way goes with the next. */
   #tell(): void {
-    const isQuiet = this.#turns.size === 0 && !this.#due && !this.#announced;
+    const isQuiet = this.#turns.size === 0 && !this.#due && !this.#announced && this.#erased.length === 0;
     if (this.#telling !== undefined || this.#client === undefined || isQuiet) return;
     this.#telling = this.#send(this.#client).finally(() => {
       this.#telling = undefined;
@@ -162,17 +178,22 @@ class PostgresSignal implements Signal {
 
   async #send(client: Client): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
-    const turns = [...this.#turns.values()].slice(0, mostTurns);
+    // Alone: its names may be as long as a notification.
+    const erased = this.#erased[0];
+    const turns = erased === undefined ? [...this.#turns.values()].slice(0, mostTurns) : [];
     for (const { turn } of turns) this.#turns.delete(turn);
     const note: Note = {
       from: this.#node,
       turns: turns.map(({ context, turn }) => [context, turn] as const),
       due: this.#due,
       announced: this.#announced,
+      ...(erased && { erased }),
     };
     this.#due = this.#announced = false;
     try {
       await client.query("SELECT pg_notify($1, $2)", [this.#channel, JSON.stringify(note)]);
+      // Until it has been told it is told again: no other hint comes for it.
+      if (erased !== undefined) this.#erased.shift();
     } catch (error) {
       this.#lost(client, error);
     }
@@ -184,6 +205,7 @@ class PostgresSignal implements Signal {
     for (const [context, turn] of note.turns) this.#local.turnChanged({ context, turn });
     if (note.due) this.#local.due();
     if (note.announced) this.#local.announced();
+    if (note.erased !== undefined) this.#local.erased(note.erased);
   }
 
   #lost(client: Client, error?: unknown): void {
@@ -209,6 +231,7 @@ class PostgresSignal implements Signal {
       for (const listener of [...this.#turnListeners]) listener();
       this.#local.due();
       this.#local.announced();
+      this.#local.erased(undefined);
       return;
     }
   }
@@ -216,9 +239,9 @@ class PostgresSignal implements Signal {
 
 function parsed(payload: string): Note | undefined {
   try {
-    const { from, turns, due, announced } = JSON.parse(payload) as Note;
+    const { from, turns, due, announced, erased } = JSON.parse(payload) as Note;
     if (typeof from !== "string" || !Array.isArray(turns)) return undefined;
-    return { from, turns, due, announced };
+    return { from, turns, due, announced, erased };
   } catch {
     return undefined;
   }
