@@ -125,6 +125,7 @@ describe("who may do what", () => {
       for (let again = 0; again < 3; again++) await stranger.call("actor", "ListTasks", {});
       const metrics = await stranger.get("/metrics", { authorization: `Bearer ${logging.operator}` });
       assert.match(metrics.text, /nylorun_calls_total\{[^}]*request\.unauthenticated[^}]*\} 3/);
+      assert.match(metrics.text, /^nylorun_authentication_failures_total 3$/m);
       assert.doesNotMatch(await logging.stop(), /unauthenticated|the-wrong-key/);
     });
 

@@ -97,7 +97,7 @@ export const SECURITY = [
     revocation: should("They can be revoked.", { how: "From the next request on." }),
     "log-failures": should("Failures to authenticate are logged.", {
       deviates:
-        "They are counted, by how they were answered, at `/metrics`. One by one they are not logged: whoever has no key could fill the disk.",
+        "They are counted at `/metrics`, on every path. One by one they are not logged: whoever has no key could fill the disk.",
     }),
     monitoring: should("Unusual patterns can be seen.", {
       how: "Calls are counted by method and by how they were answered, at `/metrics`, with what waits and how long.",

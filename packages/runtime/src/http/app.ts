@@ -101,8 +101,18 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
   const { store, taskIds, agents, log, metrics, settings, cardKeys, dashboard, push, links } = given;
   const { publicUrl } = settings;
   const cookie = new SessionCookie(publicUrl);
-  const authenticate =
-    dashboard === undefined ? byHeader : withSessions({ ...dashboard, authenticate: byHeader, cookie });
+  const byAny = dashboard === undefined ? byHeader : withSessions({ ...dashboard, authenticate: byHeader, cookie });
+  const failures = metrics.counter(
+    "nylorun_authentication_failures_total",
+    "Requests, and sign-ins, whose credentials were none or nobody's.",
+  );
+  failures({}, 0);
+  const onStranger = () => failures({});
+  const authenticate: Authenticate = async (request) => {
+    const principal = await byAny(request);
+    if (principal === undefined) onStranger();
+    return principal;
+  };
   const options = { ...given, authenticate };
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   const publicKeys = JSON.stringify(cardKeys?.jwks ?? { keys: [] });
@@ -117,7 +127,7 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
 
   const facts = { agents: true, traceUrl: settings.traceUrl };
   const dashboardRoutes = (page: DashboardOptions) =>
-    createDashboardRoutes({ ...page, cookie, facts, authenticate: byHeader });
+    createDashboardRoutes({ ...page, cookie, facts, authenticate: byHeader, onStranger });
 
   const agentPath = "/v1/a2a/agents/:agent";
   const routes = new Hono()

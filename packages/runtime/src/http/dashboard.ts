@@ -59,6 +59,8 @@ export interface DashboardRoutesOptions extends DashboardOptions {
   readonly facts: DashboardFacts;
   /** Of credentials in the request itself. */
   readonly authenticate: Authenticate;
+  /** Told of each sign-in, and each session, that is nobody's. */
+  readonly onStranger?: () => void;
 }
 
 /**
@@ -95,7 +97,7 @@ const SIGN_INS_PER_SECOND = 1 / 60;
 const SIGN_IN_BYTES = 16 * 1024;
 
 export function createDashboardRoutes(options: DashboardRoutesOptions): Hono {
-  const { files, sessions, links, cookie, facts, authenticate } = options;
+  const { files, sessions, links, cookie, facts, authenticate, onStranger = () => {} } = options;
 
   const signIns = new Buckets(SIGN_INS, SIGN_INS_PER_SECOND);
 
@@ -149,7 +151,11 @@ export function createDashboardRoutes(options: DashboardRoutesOptions): Hono {
         if (person !== undefined) return answer(person, session?.expiresAt);
         // An embedder may know people by something of its own.
         const principal = cookie.isOwn(request) ? await authenticate(request) : undefined;
-        if (principal === undefined) return refuse(signedOut);
+        if (principal === undefined) {
+          // A page asks before anybody has signed in.
+          if (token !== undefined || request.headers.has("authorization")) onStranger();
+          return refuse(signedOut);
+        }
         const isOperator = principal.role === "operator";
         return answer({ subject: isOperator ? undefined : principal.subject, operator: isOperator }, undefined);
       })
@@ -162,13 +168,19 @@ export function createDashboardRoutes(options: DashboardRoutesOptions): Hono {
         if ((typeof key === "string") === (typeof link === "string")) return refuse(badSignIn);
         const added =
           typeof key === "string" ? await credentialsOf(key.trim(), request.url) : links.use(link as string);
-        if (added === undefined) return refuse(typeof key === "string" ? keyRefused : linkRefused);
+        if (added === undefined) {
+          onStranger();
+          return refuse(typeof key === "string" ? keyRefused : linkRefused);
+        }
         const before = cookie.read(request);
         const had = before === undefined ? undefined : await sessions.find(before);
         // A second key of the other kind adds to the first. Of the same kind, it takes its place.
         const credentials = { ...had?.credentials, ...added };
         const person = await personOf(credentials, request.url);
-        if (person === undefined) return refuse(keyRefused);
+        if (person === undefined) {
+          onStranger();
+          return refuse(keyRefused);
+        }
         const seconds = signIns.take(JSON.stringify(person));
         if (seconds > 0) return refuse(tooManySignIns(seconds));
         // Always a new token: one that somebody planted before is worth nothing afterwards.

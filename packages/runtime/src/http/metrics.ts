@@ -80,7 +80,7 @@ export class Metrics {
     const lines: string[] = [];
     for (const { name, help, kind, read } of this.figures) {
       const samples = await read();
-      if (samples.length === 0) continue;
+      // Also of what has not happened yet, so that it can be told what there is.
       lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`);
       for (const { value, labels } of samples) lines.push(`${name}${labelText(labels)} ${value}`);
     }

@@ -192,6 +192,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     "nylorun_files_removed_total",
     "Files that nobody needed any more, and that are gone.",
   );
+  removed({}, 0);
   opened.use(startCollector({ store: core.store, blobs: core.blobs, log, onRemoved: (count) => removed({}, count) }));
   if (options.meter !== undefined) opened.use(await options.meter(metrics));
   if (options.ownsProcess) opened.use(takeOutGarbage());

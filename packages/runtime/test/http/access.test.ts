@@ -202,6 +202,26 @@ describe("who may call what (I7, A31)", () => {
     });
   }
 
+  // deviates: a2a-13.4-log-failures
+  it("is counted each time it is nobody, whatever the route, and is told to no label", async () => {
+    const count = async (): Promise<number> => {
+      const text = await (await ask("GET /metrics", "an operator")).text();
+      return Number(/^nylorun_authentication_failures_total (\d+)$/m.exec(text)?.[1]);
+    };
+    for (const [route, { audience }] of Object.entries(TABLE)) {
+      const signsIn = route === "POST /dashboard/session";
+      for (const caller of CALLERS) {
+        const counted = await count();
+        const response = await ask(route, caller);
+        await response.body?.cancel();
+        const fails = signsIn || refusal(audience, caller) === 401;
+        // A page that nobody is signed in to asks whether somebody is.
+        const isQuiet = audience === "signed in" && caller === "nobody";
+        assert.equal((await count()) - counted, fails && !isQuiet ? 1 : 0, `${route} by ${caller}`);
+      }
+    }
+  });
+
   it("is the same for one that names somebody else in a header, a query or a body", async () => {
     const others = {
       "x-forwarded-user": "bob",
