@@ -5,10 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
-import { buildPackages, bundleProgram, EXPECTED } from "../e2e/built-client.ts";
+import { bundleProgram, EXPECTED } from "../e2e/built-client.ts";
 import type { Found } from "../e2e/built-client.ts";
 import { serve } from "../e2e/callers.ts";
 import { everyWord, signedDelivery, signingKey } from "../e2e/every-word.ts";
+import { installPacked } from "../e2e/packed.ts";
 import { launchChromium } from "./chromium.ts";
 import { Site, TEST_HOSTS } from "./site.ts";
 
@@ -23,8 +24,7 @@ describe("a page of another origin", { timeout: 180_000 }, () => {
   before(async () => {
     const folder = mkdtempSync(join(tmpdir(), "nylorun-built-"));
     resources.defer(() => rmSync(folder, { recursive: true }));
-    buildPackages(folder);
-    const program = await bundleProgram(folder);
+    const program = await bundleProgram(installPacked(folder, "agents").project);
     site = resources.use(await Site.open({ "/": "<!doctype html><title>Page</title>", "/program.js": program }));
     const served = resources.use(
       await serve({ agents: [everyWord], corsOrigins: [site.origin(), site.origin("app.test")] }),

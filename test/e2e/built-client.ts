@@ -1,10 +1,5 @@
-/** The client as it is published, bundled as a page or another runtime would load it, with a program that uses all of it. */
-import { execFileSync } from "node:child_process";
-import { join } from "node:path";
-
+/** A program that uses all of the client, as it is or bundled as a page or a worker would load it. */
 import { build } from "esbuild";
-
-const ROOT = join(import.meta.dirname, "../..");
 
 /** What the program finds out: see {@link bundleProgram}. */
 export interface Found {
@@ -72,20 +67,15 @@ const PROGRAM = `
   }
 `;
 
-/** Builds what is published into a folder. */
-export function buildPackages(folder: string): void {
-  execFileSync(process.execPath, [join(ROOT, "scripts/build.ts"), "--out", folder], { cwd: ROOT, stdio: "pipe" });
+/** The program as it is, for whatever finds packages by itself. @param rest More of its code. */
+export function programWith(rest: string): string {
+  return PROGRAM + rest;
 }
 
-/** Bundles the program with the packages that were built into a folder. @param rest More of the program's code. */
-export async function bundleProgram(folder: string, rest = ""): Promise<string> {
+/** Bundles the program with the packages that are installed in a project. @param rest More of the program's code. */
+export async function bundleProgram(project: string, rest = ""): Promise<string> {
   const { outputFiles } = await build({
-    stdin: { contents: PROGRAM + rest, resolveDir: folder, loader: "js" },
-    alias: {
-      "@nylorun/agents/a2a": join(folder, "agents/src/a2a/index.js"),
-      "@nylorun/protocol": join(folder, "protocol/src/index.js"),
-    },
-    nodePaths: [join(ROOT, "node_modules")],
+    stdin: { contents: PROGRAM + rest, resolveDir: project, loader: "js" },
     bundle: true,
     minify: true,
     format: "esm",
