@@ -120,7 +120,14 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
   metrics.gauge("nylorun_waits", "Blocking calls and event streams that wait.", () => [{ value: limits.waits }]);
   const count = metrics.counter("nylorun_calls_total", "A2A calls, by method and by how they were answered.");
   const linksOf = createLinksOf(links, taskIds);
-  const run = createMethods({ ...options, push, linksOf, limits, waitMs: settings.a2aWaitMs });
+  const run = createMethods({
+    ...options,
+    push,
+    linksOf,
+    publicUrl,
+    limits,
+    waitMs: settings.a2aWaitMs,
+  });
   const a2a = createA2aEndpoint({ agents: byId, authenticate, run, log, limits, count, bodyBytes: settings.bodyBytes });
   const cardSettings = { ...settings, pushes: push !== undefined };
   const agentRoutes = await createAgentRoutes({ ...options, settings: cardSettings, limits, since: store.now() });

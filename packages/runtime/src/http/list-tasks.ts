@@ -18,12 +18,13 @@ export interface ListOptions {
   readonly taskIds: TaskIds;
   readonly tokens: PageTokens;
   readonly linksOf: LinksOf;
+  readonly publicUrl: string;
 }
 
 export type ListTasks = (call: Call, request: ListTasksRequest) => Promise<ListTasksResponse>;
 
 /** Makes the method. It throws A2aError: -32602 for a token of another list, or none of ours. */
-export function createListTasks({ engine, taskIds, tokens, linksOf }: ListOptions): ListTasks {
+export function createListTasks({ engine, taskIds, tokens, linksOf, publicUrl }: ListOptions): ListTasks {
   return async ({ scope, active }, request) => {
     const { contextId, status, pageSize = PAGE_SIZE, pageToken, historyLength, includeArtifacts = false } = request;
     const { subject, agent } = scope;
@@ -43,7 +44,7 @@ export function createListTasks({ engine, taskIds, tokens, linksOf }: ListOption
     const last = turns.at(-1);
     const tasks = turns.map(async (turn) => {
       const links = includeArtifacts ? await linksOf(turn, turn.view.artifacts) : undefined;
-      return taskOf(turn, { taskIds, active, historyLength, links, artifacts: includeArtifacts });
+      return taskOf(turn, { taskIds, active, historyLength, links, publicUrl, artifacts: includeArtifacts });
     });
     return {
       tasks: await Promise.all(tasks),

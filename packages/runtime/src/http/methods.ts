@@ -34,6 +34,8 @@ export interface MethodOptions {
   readonly store: Store;
   readonly taskIds: TaskIds;
   readonly linksOf: LinksOf;
+  /** See `TaskOptions`. */
+  readonly publicUrl: string;
   /** How long a blocking SendMessage waits, in milliseconds. */
   readonly waitMs: number;
   readonly limits: Limits;
@@ -57,19 +59,21 @@ export type Method<Name extends A2aMethod> = (call: Call, request: A2aRequests[N
 type Methods = { readonly [Name in A2aMethod]: Method<Name> | { readonly error: () => A2aError } };
 
 export function createMethods(options: MethodOptions): RunMethod {
-  const { engine, store, taskIds, linksOf, tracer, push, stopping } = options;
+  const { engine, store, taskIds, linksOf, publicUrl, tracer, push, stopping } = options;
   const waits = createOpenWaits(engine, stopping);
   const noStreaming = notServed("Streaming is not supported: poll with GetTask, or let SendMessage wait.");
   const methods: Methods = {
     SendMessage: traceSend(tracer, createSendMessage({ ...options, waits })),
     GetTask: async ({ scope, active }, { id, historyLength }) => {
       const turn = await engine.get(scope, id);
-      return taskOf(turn, { taskIds, active, historyLength, links: await linksOf(turn, turn.view.artifacts) });
+      const links = await linksOf(turn, turn.view.artifacts);
+      return taskOf(turn, { taskIds, active, historyLength, links, publicUrl });
     },
-    ListTasks: createListTasks({ engine, taskIds, tokens: createPageTokens(store), linksOf }),
+    ListTasks: createListTasks({ engine, taskIds, tokens: createPageTokens(store), linksOf, publicUrl }),
     CancelTask: async ({ scope, active }, { id }) => {
       const turn = await engine.cancel(scope, id);
-      return taskOf(turn, { taskIds, active, links: await linksOf(turn, turn.view.artifacts) });
+      const links = await linksOf(turn, turn.view.artifacts);
+      return taskOf(turn, { taskIds, active, links, publicUrl });
     },
     SendStreamingMessage: noStreaming,
     SubscribeToTask: noStreaming,

@@ -28,6 +28,7 @@ export interface SendOptions {
   readonly store: Store;
   readonly taskIds: TaskIds;
   readonly linksOf: LinksOf;
+  readonly publicUrl: string;
   readonly waits: OpenWaits;
   readonly limits: Limits;
   /** Undefined: nothing is pushed. */
@@ -51,6 +52,7 @@ export function createSendMessage({
   store,
   taskIds,
   linksOf,
+  publicUrl,
   waits,
   limits,
   push,
@@ -73,7 +75,8 @@ export function createSendMessage({
       engine.send({ subject: scope.subject, agent: scope.agent, message, active, traceparent, push: target });
     const respond = async (settled: TurnRecord) => {
       const links = await linksOf(settled, settled.view.artifacts);
-      return sendResponseOf(settled, { taskIds, active, historyLength: configuration?.historyLength, links });
+      const historyLength = configuration?.historyLength;
+      return sendResponseOf(settled, { taskIds, active, historyLength, links, publicUrl });
     };
     if (configuration?.returnImmediately === true) return await respond(await send());
     const over = limits.wait(scope.subject);

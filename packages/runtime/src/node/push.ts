@@ -28,6 +28,8 @@ export interface PushParts {
   readonly taskIds: TaskIds;
   readonly webhookKeys: WebhookKeys;
   readonly linksOf: LinksOf;
+  /** See `TaskOptions`. */
+  readonly publicUrl: string;
   readonly settings: Settings;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -47,6 +49,7 @@ export function openPush({
   taskIds,
   webhookKeys,
   linksOf,
+  publicUrl,
   settings,
   log,
   metrics,
@@ -72,7 +75,8 @@ export function openPush({
           const active = new Set(EXTENSION_URIS.filter((uri) => target.extensions.includes(uri)));
           const artifacts =
             change.kind === "artifact" ? [change.artifact] : change.kind === "task" ? change.view.artifacts : undefined;
-          return streamResponseOf(turn, change, { taskIds, active, links: await linksOf(turn, artifacts) });
+          const links = await linksOf(turn, artifacts);
+          return streamResponseOf(turn, change, { taskIds, active, links, publicUrl });
         },
         mayBeTold({ turn }) {
           const agent = byId.get(turn.agent);

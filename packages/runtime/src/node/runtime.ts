@@ -149,7 +149,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
   const links = linksTo(publicUrl, core.store, settings);
   const linksOf = createLinksOf(links, core.taskIds);
   core.callees.links = linksOf;
-  const push = openPush({ ...core, linksOf, settings, log });
+  const push = openPush({ ...core, linksOf, publicUrl, settings, log });
   const operations = withAudit(core.operations, log);
   const served = await createApp({
     engine: core.engine,

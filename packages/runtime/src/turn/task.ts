@@ -33,6 +33,8 @@ export interface TaskOptions {
   readonly historyLength?: number | undefined;
   /** What leads to the files among the artifacts. Undefined: there are none. */
   readonly links?: ArtifactLinks | undefined;
+  /** Where people find this Runtime, and can answer. Without a slash at the end. Default: a prompt names the command alone. */
+  readonly publicUrl?: string | undefined;
   /** Whether artifacts are in it. Default: true. */
   readonly artifacts?: boolean | undefined;
 }
@@ -48,12 +50,13 @@ interface Place {
   readonly contextId: string;
   readonly taskId: string;
   readonly active: ReadonlySet<ExtensionUri>;
+  readonly publicUrl: string | undefined;
 }
 
 export function taskOf(record: TurnRecord, options: TaskOptions): Task {
-  const { active, historyLength, links, artifacts: wanted = true } = options;
+  const { active, historyLength, links, publicUrl, artifacts: wanted = true } = options;
   const { agent, contextId } = record;
-  const place: Place = { agent, contextId, taskId: options.taskIds.encode(record), active };
+  const place: Place = { agent, contextId, taskId: options.taskIds.encode(record), active, publicUrl };
   const artifacts = wanted ? record.view.artifacts?.map((artifact) => linked(artifact, links)) : undefined;
   const history = historyLength === 0 ? undefined : historyOf(record, place, historyLength);
   const metadata = metadataOf(record, active);
@@ -81,7 +84,7 @@ function replyOf(parts: readonly Part[], { contextId, taskId }: Pick<Place, "con
 
 /** What a webhook is told of a change (A2A 1.0, section 4.3.3), as the task was then. */
 export function streamResponseOf(record: TurnRecord, change: Change, options: TaskOptions): StreamResponse {
-  const { active, taskIds } = options;
+  const { active, taskIds, publicUrl } = options;
   const { agent, contextId } = record;
   const taskId = taskIds.encode(record);
   switch (change.kind) {
@@ -90,7 +93,7 @@ export function streamResponseOf(record: TurnRecord, change: Change, options: Ta
     case "status": {
       const then = { ...record, ...change };
       const metadata = metadataOf(then, active);
-      const status = statusOf(then, { agent, contextId, taskId, active });
+      const status = statusOf(then, { agent, contextId, taskId, active, publicUrl });
       return { statusUpdate: { taskId, contextId, status, ...(metadata && { metadata }) } };
     }
     case "artifact":
@@ -154,12 +157,13 @@ function messageOf(said: Said, place: Place): Message {
 function promptParts(parts: readonly Part[], { kind }: OpenInteraction, place: Place): readonly Part[] {
   if (kind === "question" || place.active.has(EXTENSIONS.interactions)) return parts;
   const done = kind === "approval" ? "approve this" : "make this connection";
-  return [
-    ...parts,
-    {
-      text: `A reply in words cannot ${done}. A person who is signed in can: in this server's dashboard, at /dashboard/#/tasks/${place.agent}/${place.taskId}, or with: nylorun answer ${place.taskId}`,
-    },
-  ];
+  const { agent, taskId, publicUrl } = place;
+  const there =
+    publicUrl === undefined
+      ? ""
+      : `in this server's dashboard, at ${publicUrl}/dashboard/#/tasks/${agent}/${taskId}, or `;
+  const text = `A reply in words cannot ${done}. A person who is signed in can: ${there}with: nylorun answer ${taskId}`;
+  return [...parts, { text }];
 }
 
 /** A file with the link that leads to it. */

@@ -12,7 +12,7 @@ import {
 import type { ExtensionUri, TurnState, WaitKind } from "@nylorun/protocol";
 
 import type { TurnRecord, TurnView } from "../../src/turn/record.ts";
-import { sendResponseOf, taskOf } from "../../src/turn/task.ts";
+import { sendResponseOf, streamResponseOf, taskOf } from "../../src/turn/task.ts";
 import type { TaskOptions } from "../../src/turn/task.ts";
 
 const none: ReadonlySet<ExtensionUri> = new Set();
@@ -231,7 +231,14 @@ describe("the prompt of an interaction", () => {
   const asked = (kind: "approval" | "connection" | "question", active: ReadonlySet<ExtensionUri>) => {
     const interaction = { interactionId: "i-1", kind, prompt: "May I?" };
     const view: TurnView = { waitsFor: kind, status: { ...said("i-1", "May I?"), interaction } };
-    return taskOf(turn({ state: "waiting", view }), { ...options, active }).status.message?.parts;
+    const record = turn({ state: "waiting", view });
+    const publicUrl = "https://x.example/agents";
+    const { status, history } = taskOf(record, { ...options, active, publicUrl });
+    const change = { kind: "status", state: "waiting", statusAt: 1, view } as const;
+    const told = streamResponseOf(record, change, { ...options, active, publicUrl }).statusUpdate;
+    assert.deepEqual(told?.status.message?.parts, status.message?.parts, "a webhook is told the same");
+    assert.equal(history?.length, 1);
+    return status.message?.parts;
   };
 
   // keeps: interactions-asks-words-will-not-do
@@ -241,7 +248,7 @@ describe("the prompt of an interaction", () => {
       assert.deepEqual(parts?.[0], { text: "May I?" }, kind);
       assert.match(
         parts[1]?.text ?? "",
-        /in words cannot .*\/dashboard\/#\/tasks\/[a-z-]+\/task-7, or with: nylorun answer task-7$/,
+        /in words cannot .* at https:\/\/x\.example\/agents\/dashboard\/#\/tasks\/echo\/task-7, or with: nylorun answer task-7$/,
         kind,
       );
     }
