@@ -11,6 +11,7 @@ const ROOT = dirname(import.meta.dirname);
 const SHIPPED: ReadonlySet<string> = new Set([
   "0BSD",
   "Apache-2.0",
+  "(Apache-2.0 AND BSD-3-Clause)",
   "BSD-2-Clause",
   "BSD-3-Clause",
   "ISC",

@@ -1,5 +1,5 @@
 /**
- * The official SDK's Express server with an agent of a few words, over JSON-RPC and HTTP+JSON. As its `profile` says, it speaks the
+ * The official SDK's Express server with an agent of a few words, over JSON-RPC and HTTP+JSON, and its gRPC server. As its `profile` says, it speaks the
  * extensions of the profile, or is a plain A2A 1.0 agent.
  */
 import { createHash } from "node:crypto";
@@ -16,8 +16,10 @@ import {
   InMemoryPushNotificationStore,
   InMemoryTaskStore,
 } from "@a2a-js/sdk/server";
-import type { AgentExecutor, ExecutionEventBus, RequestContext } from "@a2a-js/sdk/server";
+import type { A2ARequestHandler, AgentExecutor, ExecutionEventBus, RequestContext } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
+import { A2AService, grpcService, UserBuilder as GrpcUserBuilder } from "@a2a-js/sdk/server/grpc";
+import { Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
 import { EXTENSION_URIS, EXTENSIONS } from "@nylorun/protocol";
 import type { ExtensionData, OpenInteraction } from "@nylorun/protocol";
 import express from "express";
@@ -26,7 +28,7 @@ export interface SdkServerOptions {
   readonly profile: boolean;
   readonly streaming: boolean;
   /** In the order of the card. Default: JSON-RPC. */
-  readonly bindings?: readonly ("JSONRPC" | "HTTP+JSON")[];
+  readonly bindings?: readonly ("JSONRPC" | "HTTP+JSON" | "GRPC")[];
 }
 
 export const CSV = "day,visits\nMon,12\nTue,40\n";
@@ -35,9 +37,10 @@ export const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 export class SdkServer implements AsyncDisposable {
   readonly url: string;
-  /** Methods and paths, as they were called, and what the caller wants to have. */
-  readonly calls: string[] = [];
+  /** What was asked for so far: one answer, or a stream of them. */
+  readonly calls: ("call" | "stream")[] = [];
   readonly #server: Server;
+  readonly #grpc = new GrpcServer();
   readonly #agent: FewWords;
 
   private constructor(server: Server, agent: FewWords, url: string) {
@@ -54,8 +57,12 @@ export class SdkServer implements AsyncDisposable {
     const agent = new FewWords(url, profile);
     const started = new SdkServer(server, agent, `${url}/`);
     const pushes = new InMemoryPushNotificationStore();
+    const grpcPort = await started.#listenGrpc();
     const handler = new DefaultRequestHandler(
-      cardOf(url, { profile, streaming, bindings }),
+      cardOf(
+        { JSONRPC: `${url}/rpc`, "HTTP+JSON": `${url}/rest`, GRPC: `127.0.0.1:${grpcPort}` },
+        { profile, streaming, bindings },
+      ),
       new InMemoryTaskStore(),
       agent,
       undefined,
@@ -64,14 +71,36 @@ export class SdkServer implements AsyncDisposable {
     );
     const userBuilder = UserBuilder.noAuthentication;
     app.use((request, _response, next) => {
-      started.calls.push(`${request.method} ${request.path} ${request.get("accept")}`);
+      started.calls.push(request.get("accept") === "text/event-stream" ? "stream" : "call");
       next();
     });
     app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: handler }));
     app.get("/files/:link", (request, response) => agent.serveFile(request.params.link, response));
     app.use("/rest", restHandler({ requestHandler: handler, userBuilder }));
     app.use("/rpc", jsonRpcHandler({ requestHandler: handler, userBuilder }));
+    started.#serveGrpc(handler);
     return started;
+  }
+
+  #serveGrpc(requestHandler: A2ARequestHandler): void {
+    const service = grpcService({ requestHandler, userBuilder: GrpcUserBuilder.noAuthentication });
+    const noted = Object.entries(A2AService).map(([name, { responseStream }]) => {
+      const answer = service[name] as (...args: unknown[]) => unknown;
+      const note = (...args: unknown[]) => {
+        this.calls.push(responseStream ? "stream" : "call");
+        return answer(...args);
+      };
+      return [name, note] as const;
+    });
+    this.#grpc.addService(A2AService, Object.fromEntries(noted));
+  }
+
+  #listenGrpc(): Promise<number> {
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    this.#grpc.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
+      error === null ? resolve(port) : reject(error),
+    );
+    return promise;
   }
 
   /** Somebody approves, or connects, somewhere else: the agent goes on by itself. */
@@ -85,19 +114,24 @@ export class SdkServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#grpc.forceShutdown();
     this.#server.close();
     this.#server.closeAllConnections();
     await once(this.#server, "close");
   }
 }
 
-function cardOf(url: string, { profile, streaming, bindings = [] }: SdkServerOptions): AgentCard {
-  const paths = { JSONRPC: "/rpc", "HTTP+JSON": "/rest" };
+type Binding = NonNullable<SdkServerOptions["bindings"]>[number];
+
+function cardOf(
+  urls: Readonly<Record<Binding, string>>,
+  { profile, streaming, bindings = [] }: SdkServerOptions,
+): AgentCard {
   return {
     name: "Few words",
     description: "For a test.",
     supportedInterfaces: bindings.map((protocolBinding) => ({
-      url: `${url}${paths[protocolBinding]}`,
+      url: urls[protocolBinding],
       protocolBinding,
       tenant: "",
       protocolVersion: "1.0",
