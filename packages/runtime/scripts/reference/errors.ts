@@ -24,6 +24,7 @@ const REASONS: Readonly<Record<string, readonly [code: number, text: string]>> =
 
 /** What a refusal that takes arguments is shown with. */
 const SAMPLES: Readonly<Record<string, readonly unknown[]>> = {
+  unauthenticatedBy: ["Bearer"],
   tooLarge: [8_388_608],
   badReport: [new ReportError([{ field: "percent", description: 'must be a number; it is "much"' }])],
   badLimit: [1_000],

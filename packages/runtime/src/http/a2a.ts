@@ -45,13 +45,15 @@ import { answerLate } from "./late-answer.ts";
 import type { Limits } from "./limits.ts";
 import type { RunMethod } from "./methods.ts";
 import { OFFERED } from "./offered.ts";
-import { bodyLost, internal, noSubject, noSuchAgent, laterRefusal, tooLarge, unauthenticated } from "./refusals.ts";
+import { bodyLost, internal, noSubject, noSuchAgent, laterRefusal, tooLarge } from "./refusals.ts";
 import { isStillWaiting } from "./send-message.ts";
 import { traceparentOf } from "./trace.ts";
 
 export interface A2aOptions {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly authenticate: Authenticate;
+  /** What nobody is answered. */
+  readonly unauthenticated: Refusal;
   readonly run: RunMethod;
   readonly log: Log;
   readonly limits: Limits;
@@ -67,7 +69,7 @@ export type CountCall = (labels: { readonly method: string; readonly answer: str
 export type A2aEndpoint = (request: Request, agentId: string) => Promise<Response>;
 
 export function createA2aEndpoint(options: A2aOptions): A2aEndpoint {
-  const { agents, authenticate, run, log, limits, count, bodyBytes } = options;
+  const { agents, authenticate, unauthenticated, run, log, limits, count, bodyBytes } = options;
   return async (request, agentId) => {
     const { headers } = request;
     const activation = activate(headers.get("a2a-extensions"), OFFERED);

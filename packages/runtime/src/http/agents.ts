@@ -15,11 +15,13 @@ import type { Refusal } from "./answer.ts";
 import { agentUrl, cardOf, serveCard, signCard } from "./card.ts";
 import type { CardSettings, ServedCard } from "./card.ts";
 import type { Limits } from "./limits.ts";
-import { noDefaultAgent, noSubject, noSuchAgent, unauthenticated } from "./refusals.ts";
+import { noDefaultAgent, noSubject, noSuchAgent } from "./refusals.ts";
 
 export interface AgentRouteOptions {
   readonly agents: readonly Agent[];
   readonly authenticate: Authenticate;
+  /** What nobody is answered. */
+  readonly unauthenticated: Refusal;
   readonly limits: Limits;
   readonly settings: CardSettings & {
     /** Default: the only agent, if there is one only. */
@@ -39,7 +41,7 @@ interface Found {
 const CARD = "/.well-known/agent-card.json";
 
 export async function createAgentRoutes(options: AgentRouteOptions): Promise<Hono> {
-  const { agents, authenticate, limits, settings, cardKeys, since } = options;
+  const { agents, authenticate, unauthenticated, limits, settings, cardKeys, since } = options;
   const { publicUrl } = settings;
   const byId = new Map<string, Found>();
   for (const agent of agents) {

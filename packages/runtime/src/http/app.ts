@@ -16,8 +16,9 @@ import type { TaskIds } from "../turn/task-id.ts";
 import { createA2aEndpoint } from "./a2a.ts";
 import { createAgentRoutes } from "./agents.ts";
 import { jsonText, refuse, Refused } from "./answer.ts";
+import type { Refusal } from "./answer.ts";
 import { CARD_KEYS } from "./card.ts";
-import type { CardSettings } from "./card.ts";
+import type { CardSecurity, CardSettings } from "./card.ts";
 import { withCors } from "./cors.ts";
 import { createDashboardRoutes } from "./dashboard.ts";
 import type { DashboardOptions } from "./dashboard.ts";
@@ -42,7 +43,7 @@ import {
   storeDown,
   storeFull,
   laterRefusal,
-  unauthenticated,
+  unauthenticated as keyNeeded,
   wrongHost,
   wrongMethod,
 } from "./refusals.ts";
@@ -60,6 +61,15 @@ export interface AppSettings extends HostSettings, LimitSettings, CardSettings {
   readonly traceUrl: string | undefined;
 }
 
+/** Who may come in. */
+export interface Access {
+  readonly authenticate: Authenticate;
+  /** What those are answered who may not. Default: that they need a key of the Runtime's. */
+  readonly unauthenticated?: Refusal;
+  /** See {@link CardSettings}. */
+  readonly security?: CardSecurity;
+}
+
 export interface AppOptions {
   readonly engine: Engine;
   readonly store: Store;
@@ -71,7 +81,7 @@ export interface AppOptions {
   readonly progress: Progress;
   readonly operations: Operations;
   readonly tracer: Tracer;
-  readonly authenticate: Authenticate;
+  readonly access: Access;
   readonly log: Log;
   readonly metrics: Metrics;
   /** Whether the disk has room for what is new. */
@@ -97,7 +107,8 @@ const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
 /** What nearly every request is for. To find the way there costs a fifth of an answer where a router does it. */
 const AGENT_URL = /^https?:\/\/[^/]+\/v1\/a2a\/agents\/([a-z0-9-]+)\/?$/;
 
-export async function createApp({ authenticate: byHeader, ...given }: AppOptions): Promise<App> {
+export async function createApp({ access, ...given }: AppOptions): Promise<App> {
+  const { authenticate: byHeader, unauthenticated = keyNeeded, security } = access;
   const { store, taskIds, agents, log, metrics, settings, cardKeys, dashboard, push, links } = given;
   const { publicUrl } = settings;
   const cookie = new SessionCookie(publicUrl);
@@ -113,7 +124,7 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
     if (principal === undefined) onStranger();
     return principal;
   };
-  const options = { ...given, authenticate };
+  const options = { ...given, authenticate, unauthenticated };
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   const publicKeys = JSON.stringify(cardKeys?.jwks ?? { keys: [] });
   const limits = createLimits(settings);
@@ -128,8 +139,17 @@ export async function createApp({ authenticate: byHeader, ...given }: AppOptions
     limits,
     waitMs: settings.a2aWaitMs,
   });
-  const a2a = createA2aEndpoint({ agents: byId, authenticate, run, log, limits, count, bodyBytes: settings.bodyBytes });
-  const cardSettings = { ...settings, pushes: push !== undefined };
+  const a2a = createA2aEndpoint({
+    agents: byId,
+    authenticate,
+    unauthenticated,
+    run,
+    log,
+    limits,
+    count,
+    bodyBytes: settings.bodyBytes,
+  });
+  const cardSettings = { ...settings, security, pushes: push !== undefined };
   const agentRoutes = await createAgentRoutes({ ...options, settings: cardSettings, limits, since: store.now() });
 
   const facts = { agents: true, traceUrl: settings.traceUrl };

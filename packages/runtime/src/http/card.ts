@@ -20,11 +20,19 @@ export function agentUrl(publicUrl: string, id: string): string {
   return `${publicUrl}/v1/a2a/agents/${id}/`;
 }
 
+/** What a card says of how callers authenticate (A2A 1.0, section 4.5); undefined: nothing. */
+export interface CardSecurity {
+  readonly schemes: AgentCard["securitySchemes"] | undefined;
+  readonly requirements: AgentCard["securityRequirements"] | undefined;
+}
+
 export interface CardSettings {
   /** Without a slash at the end. */
   readonly publicUrl: string;
   /** Whose tokens are taken beside keys. */
   readonly jwtIssuers?: readonly { readonly issuer: string }[];
+  /** How callers authenticate. Default: with keys of the Runtime's, or JWTs of `jwtIssuers`. */
+  readonly security?: CardSecurity | undefined;
   /** Who runs the agents; both or neither. */
   readonly providerName?: string | undefined;
   readonly providerUrl?: string | undefined;
@@ -39,8 +47,8 @@ export interface CardSettings {
 export const CARD_KEYS = "/.well-known/nylorun-card-keys.json";
 
 export function cardOf(agent: Agent, settings: CardSettings): AgentCard {
-  const { publicUrl, jwtIssuers = [], providerName, providerUrl, documentationUrl, iconUrl, pushes = false } = settings;
-  const issuers = [...new Set(jwtIssuers.map(({ issuer }) => issuer))].join(" or ");
+  const { publicUrl, providerName, providerUrl, documentationUrl, iconUrl, pushes = false } = settings;
+  const { security = bearerSecurity(settings) } = settings;
   return {
     name: agent.name,
     description: agent.description,
@@ -58,15 +66,8 @@ export function cardOf(agent: Agent, settings: CardSettings): AgentCard {
       extensions: DECLARED,
       extendedAgentCard: false,
     },
-    securitySchemes: {
-      bearer: {
-        httpAuthSecurityScheme: {
-          scheme: "Bearer",
-          description: `A key that the Runtime's operator made${issuers === "" ? "" : `, or a JWT of ${issuers}`}.`,
-        },
-      },
-    },
-    securityRequirements: [{ schemes: { bearer: {} } }],
+    ...(security.schemes && { securitySchemes: security.schemes }),
+    ...(security.requirements && { securityRequirements: security.requirements }),
     defaultInputModes: agent.inputModes,
     defaultOutputModes: agent.outputModes,
     skills: agent.skills.map(({ id, name, description, tags, examples }) => ({
@@ -76,6 +77,15 @@ export function cardOf(agent: Agent, settings: CardSettings): AgentCard {
       tags,
       ...(examples && { examples }),
     })),
+  };
+}
+
+function bearerSecurity({ jwtIssuers = [] }: CardSettings): CardSecurity {
+  const issuers = [...new Set(jwtIssuers.map(({ issuer }) => issuer))].join(" or ");
+  const description = `A key that the Runtime's operator made${issuers === "" ? "" : `, or a JWT of ${issuers}`}.`;
+  return {
+    schemes: { bearer: { httpAuthSecurityScheme: { scheme: "Bearer", description } } },
+    requirements: [{ schemes: { bearer: {} } }],
   };
 }
 

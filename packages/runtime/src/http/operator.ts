@@ -13,15 +13,18 @@ import { checkSubject } from "../access/subject.ts";
 import type { KeyHolder } from "../store/store.ts";
 import type { Resolution } from "../turn/engine.ts";
 import { ownJsonText, refuse } from "./answer.ts";
+import type { Refusal } from "./answer.ts";
 import { readJson } from "./json-body.ts";
 import { OperationError } from "./operations.ts";
 import type { DeliveryState, Erasure, OperationErrorCode, Operations } from "./operations.ts";
-import { noOperator, unauthenticated } from "./refusals.ts";
+import { noOperator, unauthenticated as keyNeeded } from "./refusals.ts";
 
 export interface OperatorOptions {
   readonly operations: Operations;
   /** Undefined: who can send a request has been found to be an operator. */
   readonly authenticate?: Authenticate | undefined;
+  /** What nobody is answered. Default: that a key is needed. */
+  readonly unauthenticated?: Refusal;
   /** Of a body, in bytes. */
   readonly bodyBytes: number;
 }
@@ -116,7 +119,7 @@ export function createHomeRoutes(options: OperatorOptions): Hono {
     );
 }
 
-function createHandlers({ authenticate, bodyBytes }: OperatorOptions) {
+function createHandlers({ authenticate, unauthenticated = keyNeeded, bodyBytes }: OperatorOptions) {
   const plain =
     (answer: (c: Context) => Promise<Response>): Handler =>
     async (c) => {

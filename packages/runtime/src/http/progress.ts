@@ -9,10 +9,11 @@ import { Hono } from "hono";
 
 import type { Authenticate } from "../access/api-keys.ts";
 import { jsonText, ownJsonText, refuse } from "./answer.ts";
+import type { Refusal } from "./answer.ts";
 import { createEventStream, withSubject } from "./event-stream.ts";
 import { readJson } from "./json-body.ts";
 import type { Limits } from "./limits.ts";
-import { badLimit, badReport, noSubject, unauthenticated } from "./refusals.ts";
+import { badLimit, badReport, noSubject } from "./refusals.ts";
 
 /** What the routes need of the Runtime's progress. */
 export interface Progress {
@@ -36,6 +37,8 @@ export interface Reported {
 export interface ProgressOptions {
   readonly progress: Progress;
   readonly authenticate: Authenticate;
+  /** What nobody is answered. */
+  readonly unauthenticated: Refusal;
   readonly limits: Limits;
   /** Of a body, in bytes. */
   readonly bodyBytes: number;
@@ -48,7 +51,7 @@ const LIMIT = 100;
 const MOST = 1_000;
 
 export function createProgressRoutes(options: ProgressOptions): Hono {
-  const { progress, authenticate, limits, bodyBytes, stopping } = options;
+  const { progress, authenticate, unauthenticated, limits, bodyBytes, stopping } = options;
   const { hub } = progress;
 
   /** Whose tasks a request may see; a refusal when it may see none. */

@@ -12,6 +12,13 @@ export const unauthenticated: Refusal = {
   headers: { "WWW-Authenticate": "Bearer" },
 };
 
+/** The same where a program checks callers itself. @param challenge `WWW-Authenticate`. */
+export const unauthenticatedBy = (challenge: string): Refusal => ({
+  ...unauthenticated,
+  message: "Send credentials that this server takes. The card of an agent may say which these are.",
+  headers: { "WWW-Authenticate": challenge },
+});
+
 /** An operator sees how the Runtime does, and acts for nobody: contexts, tasks and agents are a subject's. */
 export const noSubject: Refusal = {
   status: 403,

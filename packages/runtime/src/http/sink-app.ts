@@ -12,7 +12,7 @@ import { createHostCheck, hostOf } from "./hosts.ts";
 import { createLimits } from "./limits.ts";
 import { createProgressRoutes } from "./progress.ts";
 import type { Progress } from "./progress.ts";
-import { internal, noSuchPath, wrongHost, wrongMethod } from "./refusals.ts";
+import { internal, noSuchPath, unauthenticated, wrongHost, wrongMethod } from "./refusals.ts";
 import { SessionCookie, withSessions } from "./session.ts";
 
 export interface SinkAppOptions extends DashboardOptions {
@@ -45,7 +45,7 @@ export function createSinkApp(options: SinkAppOptions): Pick<App, "fetch"> {
       await next();
       return undefined;
     })
-    .route("/", createProgressRoutes({ progress, authenticate, limits, bodyBytes: BODY, stopping }))
+    .route("/", createProgressRoutes({ progress, authenticate, unauthenticated, limits, bodyBytes: BODY, stopping }))
     .route("/", createDashboardRoutes({ ...dashboard, cookie, facts: { agents: false }, authenticate: byHeader }))
     .get("/", () => new Response(null, { status: 302, headers: { Location: "dashboard/" } }))
     .notFound(() => refuse(noSuchPath))

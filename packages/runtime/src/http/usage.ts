@@ -5,12 +5,15 @@ import type { Authenticate } from "../access/api-keys.ts";
 import { dayMs } from "../store/store.ts";
 import type { Store } from "../store/store.ts";
 import { ownJsonText, refuse } from "./answer.ts";
+import type { Refusal } from "./answer.ts";
 import type { Limits } from "./limits.ts";
-import { badDays, unauthenticated } from "./refusals.ts";
+import { badDays } from "./refusals.ts";
 
 export interface UsageOptions {
   readonly store: Store;
   readonly authenticate: Authenticate;
+  /** What nobody is answered. */
+  readonly unauthenticated: Refusal;
   readonly limits: Limits;
 }
 
@@ -18,7 +21,7 @@ export interface UsageOptions {
 const DAYS = 30;
 const MOST = 400;
 
-export function createUsageRoutes({ store, authenticate, limits }: UsageOptions): Hono {
+export function createUsageRoutes({ store, authenticate, unauthenticated, limits }: UsageOptions): Hono {
   return new Hono().get("/v1/usage", async (c) => {
     const principal = await authenticate(c.req.raw);
     if (principal === undefined) return refuse(unauthenticated);

@@ -9,9 +9,9 @@ import type { Authenticate } from "../access/api-keys.ts";
 import type { CardKeys } from "../access/card-keys.ts";
 import { createSessions, SignInLinks } from "../access/sessions.ts";
 import type { Credentials } from "../access/sessions.ts";
-import { checkSubject } from "../access/subject.ts";
 import { startCollector } from "../files/collector.ts";
 import { createLinksOf } from "../files/task-links.ts";
+import type { Access } from "../http/app.ts";
 import type { Metrics } from "../http/metrics.ts";
 import { takeOutGarbage } from "../store/garbage.ts";
 import type { KeyHolder, Store } from "../store/store.ts";
@@ -31,6 +31,8 @@ import type { Fetch } from "./listener.ts";
 import { createLog } from "./log.ts";
 import type { Log } from "./log.ts";
 import { findMeter } from "./metering.ts";
+import { ownAccess } from "./own-access.ts";
+import type { OwnAccessOptions } from "./own-access.ts";
 import { openPush } from "./push.ts";
 import { startRetention } from "./retention.ts";
 import { checkSettings } from "./setting-sources.ts";
@@ -39,11 +41,9 @@ import { nearest } from "./spelling.ts";
 import { findTracer } from "./tracing.ts";
 import { hearRejections } from "./unheard.ts";
 
-export interface RuntimeOptions extends SomeSettings {
+export interface RuntimeOptions extends SomeSettings, OwnAccessOptions {
   /** What is served; each with an id of its own. */
   readonly agents: readonly Agent[];
-  /** Who a request comes from, instead of API keys. Undefined: from nobody, which is answered 401. */
-  readonly authenticate?: Authenticate | undefined;
 }
 
 /** A Runtime that serves. */
@@ -83,18 +83,21 @@ const LAST_WORDS = 1_000;
  *
  * @throws RuntimeError, StoreError: why it cannot start. Nothing is left open then.
  */
-export async function startRuntime({ agents, authenticate, ...given }: RuntimeOptions): Promise<Runtime> {
+export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
+  const { agents, authenticate, securitySchemes, securityRequirements, challenge, ...given } = options;
+  const access = ownAccess({ authenticate, securitySchemes, securityRequirements, challenge });
   const settings = checkSettings(given, process.cwd());
   checkAgents(agents);
   const log = createLog(settings.logLevel);
   const tracer = await findTracer();
-  return openRuntime({ settings, agents, authenticate, log, tracer, meter: findMeter, ownsProcess: false });
+  return openRuntime({ settings, agents, access, log, tracer, meter: findMeter, ownsProcess: false });
 }
 
 export interface RuntimeParts {
   readonly settings: Settings;
   readonly agents: readonly Agent[] | Promise<readonly Agent[]>;
-  readonly authenticate?: Authenticate | undefined;
+  /** Default: by key, and by the tokens of whom the operator trusts. */
+  readonly access?: Access | undefined;
   readonly log: Log;
   /** See {@link CoreOptions.sink}. */
   readonly sink?: Sink | undefined;
@@ -161,7 +164,7 @@ export async function openRuntime(options: RuntimeParts): Promise<Runtime> {
     progress: core.progress,
     operations,
     tracer: core.tracer,
-    authenticate: checked(options.authenticate) ?? (await authenticator(core, settings, log)),
+    access: options.access ?? { authenticate: await authenticator(core, settings, log) },
     log,
     metrics: core.metrics,
     disk: core.disk,
@@ -250,16 +253,6 @@ async function authenticator({ store }: Core, { jwtIssuers }: Settings, log: Log
   const onTrouble = (error: Error) => log.warn({ error }, "Tokens of an issuer cannot be checked.");
   const byToken = authenticateByJwt(jwtIssuers, { onTrouble });
   return async (request) => (await byKey(request)) ?? byToken(request);
-}
-
-/** An embedder's own check, whose subjects keep to the rule of all subjects. */
-function checked(authenticate: Authenticate | undefined): Authenticate | undefined {
-  if (authenticate === undefined) return undefined;
-  return async (request) => {
-    const principal = await authenticate(request);
-    if (principal?.role === "subject") checkSubject(principal.subject);
-    return principal;
-  };
 }
 
 function checkDefaultAgent({ defaultAgent }: Settings, agents: readonly Agent[]): void {

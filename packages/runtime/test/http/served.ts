@@ -142,7 +142,8 @@ export interface ServeOptions {
   /** What the routes are given in place of what the core has. */
   readonly instead?: (
     core: Core,
-  ) => Partial<Pick<AppOptions, "engine" | "store" | "authenticate" | "cardKeys" | "dashboard" | "push">>;
+  ) => Partial<AppOptions["access"]> &
+    Partial<Pick<AppOptions, "engine" | "store" | "cardKeys" | "dashboard" | "push">>;
 }
 
 export async function serve({
@@ -161,14 +162,16 @@ export async function serve({
   const home = resources.use(await takeHome(folder, { purpose: "serve", patienceMs: 0 }));
   const core = resources.use(await openCore({ home, settings, agents, log: logger }));
   const stopping = new AbortController();
+  const { authenticate = byName, unauthenticated, security, ...rest } = instead?.(core) ?? {};
+  const access = { ...(unauthenticated && { unauthenticated }), ...(security && { security }) };
   const app = await createApp({
     ...core,
-    authenticate: byName,
+    access: { authenticate, ...access },
     log: logger,
     links: linksTo(settings.publicUrl ?? BASE, core.store, settings),
     settings: { ...settings, publicUrl: settings.publicUrl ?? BASE },
     stopping: stopping.signal,
-    ...instead?.(core),
+    ...rest,
   });
   await core.engine.start();
   resources.defer(() => core.engine.stop({ graceMs: 0 }));

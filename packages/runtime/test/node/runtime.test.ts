@@ -69,6 +69,73 @@ describe("startRuntime", () => {
     assert.equal((await send(runtime.url, { "x-user": "ada lovelace" })).status, 500);
   });
 
+  const schemes = { key: { apiKeySecurityScheme: { location: "header", name: "X-User" } } } as const;
+
+  it("says in cards, and to strangers, how callers of the program's own check authenticate", async () => {
+    const authenticate = async ({ headers }: Request) => {
+      const subject = headers.get("x-user");
+      return subject === null ? undefined : ({ role: "subject", subject } as const);
+    };
+    const cardOf = async (url: string) =>
+      (await (await fetch(`${url}/.well-known/agent-card.json`)).json()) as Record<string, unknown>;
+    const securityRequirements = [{ schemes: { key: {} } }];
+    const challenge = 'ApiKey realm="agents"';
+    const given = { ...options(), authenticate, securitySchemes: schemes, securityRequirements, challenge };
+    await using runtime = await startRuntime(given);
+    const card = await cardOf(runtime.url);
+    assert.deepEqual([card["securitySchemes"], card["securityRequirements"]], [schemes, securityRequirements]);
+    const routes = ["/v1/agents", "/v1/usage", "/v1/progress", "/v1/progress/events", "/v1/operator/keys", "/metrics"];
+    const refused = [await send(runtime.url, {})];
+    for (const route of routes) refused.push(await fetch(runtime.url + route));
+    refused.push(await fetch(`${runtime.url}/v1/progress`, { method: "POST" }));
+    for (const { status, headers, url } of refused)
+      assert.deepEqual([status, headers.get("www-authenticate")], [401, challenge], url);
+    const { error } = (await refused[0]!.json()) as { error: { code: string; message: string } };
+    assert.equal(error.code, "request.unauthenticated");
+    assert.doesNotMatch(error.message, /nylorun keys|Bearer/);
+
+    await using silent = await startRuntime({ ...options(), authenticate });
+    const said = await cardOf(silent.url);
+    assert.ok(!("securitySchemes" in said) && !("securityRequirements" in said));
+    assert.equal((await send(silent.url, {})).headers.get("www-authenticate"), "Bearer");
+
+    await using keys = await startRuntime(options());
+    assert.match(JSON.stringify((await cardOf(keys.url))["securitySchemes"]), /A key that the Runtime's operator made/);
+  });
+
+  it("refuses to say how callers authenticate what cannot be so, in a sentence", async () => {
+    const authenticate = async () => undefined;
+    const requirements = [{ schemes: { key: {} } }];
+    const wrong: readonly (readonly [given: object, message: RegExp])[] = [
+      [{ challenge: "Bearer" }, /^challenge says how callers of your own authenticate do it: pass authenticate/],
+      [{ securitySchemes: schemes, securityRequirements: requirements }, /^securitySchemes says how/],
+      [{ authenticate, challenge: "Bearer\r\nX: y" }, /^challenge must be the text of a WWW-Authenticate header/],
+      [{ authenticate, challenge: "" }, /^challenge must be/],
+      [{ authenticate, securitySchemes: schemes }, /securityRequirements is missing/],
+      [{ authenticate, securityRequirements: requirements }, /securitySchemes is missing/],
+      [{ authenticate, securitySchemes: {}, securityRequirements: requirements }, /^securitySchemes must be an object/],
+      [
+        { authenticate, securitySchemes: { key: { type: "http" } }, securityRequirements: requirements },
+        /^securitySchemes\.key must hold exactly one of apiKeySecurityScheme, .*; it is \{"type":"http"\}\.$/,
+      ],
+      [{ authenticate, securitySchemes: schemes, securityRequirements: [] }, /not empty: nobody is anonymous/],
+      [
+        { authenticate, securitySchemes: schemes, securityRequirements: [{ schemes: {} }] },
+        /^securityRequirements\[0\]/,
+      ],
+      [
+        {
+          authenticate,
+          securitySchemes: schemes,
+          securityRequirements: [...requirements, { schemes: { toString: {} } }],
+        },
+        /^securityRequirements\[1\]\.schemes must name some of securitySchemes \(key\); it is "toString"\.$/,
+      ],
+    ];
+    for (const [given, message] of wrong)
+      await assert.rejects(startRuntime({ ...options(), ...given }), { code: "setting.invalid", message });
+  });
+
   it("stops once, however often it is asked to, and can be started again", async () => {
     const given = options();
     const first = await startRuntime(given);
