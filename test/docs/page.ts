@@ -9,7 +9,8 @@
  * | `json answer`, `json error`       | `result` or `error` of the answer to the request before                   |
  * | `json TYPE`                       | a value of a type of the protocol's                                       |
  * | `sh run`                          | a command that is run between the requests                                |
- * | `ts`                              | a whole file                                                              |
+ * | `ts`, `tsx`                       | a whole file                                                              |
+ * | `html`                            | what stands in a page, which is opened                                    |
  * | `ts test`                         | a whole file of tests, which pass                                         |
  * | `ts from FILE`                    | an excerpt of a file of the repository                                    |
  * | `python verify`, `bash verify`, … | how a webhook is verified in that language                                |
@@ -41,6 +42,11 @@ export interface Page {
 export function readPage(path: string): Page {
   const text = readFileSync(join(ROOT, path), "utf8");
   return { path, text, fences: fencesIn(path, text) };
+}
+
+/** What comes with each package. */
+export function packagePages(): readonly Page[] {
+  return globSync("packages/*/README.md", { cwd: ROOT }).toSorted().map(readPage);
 }
 
 /** Those of docs/ that are text. */

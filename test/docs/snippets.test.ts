@@ -1,4 +1,4 @@
-/** The TypeScript of docs/ and README.md: it compiles, is what the file it names holds, and throws what it is said to throw. */
+/** The TypeScript of docs/ and of each README.md: it compiles, is what the file it names holds, and throws what it is said to throw. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -12,11 +12,11 @@ import type { Agent, Turn } from "@nylorun/agents";
 import { startRuntime } from "@nylorun/runtime";
 
 import { compile } from "./compiler.ts";
-import { docsPages, readPage, ROOT } from "./page.ts";
+import { docsPages, packagePages, readPage, ROOT } from "./page.ts";
 import type { Fence } from "./page.ts";
 
-const pages = [readPage("README.md"), ...docsPages()];
-const snippets = pages.flatMap(({ fences }) => fences.filter(({ language }) => language === "ts"));
+const pages = [readPage("README.md"), ...packagePages(), ...docsPages()];
+const snippets = pages.flatMap(({ fences }) => fences.filter(({ language }) => ["ts", "tsx"].includes(language)));
 
 /** What a snippet that stands in `run` finds around it. */
 const AROUND = `
@@ -45,7 +45,7 @@ function fileOf(fence: Fence): string {
     });`;
 }
 
-describe("the TypeScript in docs/ and README.md", { timeout: 120_000 }, () => {
+describe("the TypeScript in docs/ and the READMEs", { timeout: 120_000 }, () => {
   it("says what it is", () => {
     for (const { at, mark } of snippets) assert.match(mark, /^(|test|in run|in run, throws|from [\w./-]+)$/, at);
     assert.ok(snippets.length >= 10, `${snippets.length} snippets were found`);
@@ -53,7 +53,7 @@ describe("the TypeScript in docs/ and README.md", { timeout: 120_000 }, () => {
 
   it("compiles", async () => {
     const files = snippets.flatMap((fence, index): [string, string][] =>
-      fence.mark.startsWith("from ") ? [] : [[`snippet${index}.ts`, `// ${fence.at}\n${fileOf(fence)}`]],
+      fence.mark.startsWith("from ") ? [] : [[`snippet${index}.${fence.language}`, `// ${fence.at}\n${fileOf(fence)}`]],
     );
     assert.equal(await compile(new Map(files)), "");
   });

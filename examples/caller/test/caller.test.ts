@@ -1,7 +1,8 @@
 /** The examples of docs/a2a/client.md, run against a Runtime. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, mock, test } from "node:test";
@@ -66,6 +67,25 @@ describe("the caller's examples", { timeout: 60_000 }, () => {
     assert.match(String(output), /^Refunded 42\.00 EUR to Ada/);
     assert.equal(totals?.costUsd, 0.25);
     assert.equal((await refund(agent, "Refund order 1003", async () => false)).output, "Not refunded.");
+  });
+
+  test("the walk-through is a program, which asks at the terminal and takes the key that npm start leaves", async () => {
+    mkdirSync(".nylorun");
+    writeFileSync(".nylorun/local.key", `${key}\n`);
+    const { NYLORUN_KEY: _, ...env } = process.env;
+    const child = spawn(process.execPath, [join(import.meta.dirname, "../refund.ts"), "Refund order 1003"], {
+      cwd: folder,
+      env: { ...env, NYLORUN_URL: runtime.url },
+      stdio: ["pipe", "pipe", "inherit"],
+      timeout: 30_000,
+    });
+    let said = "";
+    for await (const chunk of child.stdout) {
+      const asked = said.includes("Type yes");
+      said += String(chunk);
+      if (!asked && /Refund 120\.50 .*\? Type yes to approve: /.test(said)) child.stdin.write("yes\n");
+    }
+    assert.match(said, /Refunded 120\.50 /);
   });
 
   test("a message that is sent again is the same task, and is taken up after a restart", async () => {

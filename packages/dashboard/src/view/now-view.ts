@@ -153,7 +153,7 @@ export class NowView extends LightElement {
           html`<p>Agents report over MCP, commands with <code>nylorun run</code>:</p>
             <pre>
 claude mcp add progress -- npx -y @nylorun/mcp-server
-npx nylorun run -- npm test</pre>`,
+npx -y @nylorun/runtime run -- npm test</pre>`,
         );
   }
 
