@@ -1,7 +1,7 @@
 /** Where the sink is, and that it is its owner's alone. */
-import { chmodSync, lstatSync, mkdirSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 /** The variable that puts the sink elsewhere. */
 export const FOLDER_VARIABLE = "AGENT_PROGRESS_EVENTS_DIR";
@@ -17,9 +17,29 @@ export function sinkFolder(environment: Readonly<Record<string, string | undefin
 
 /** Makes the folder if there is none, and takes it away from everybody else. */
 export function prepareFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const { mode } = lstatSync(folder);
   if (isWide(mode) && mayTighten(folder)) chmodSync(folder, 0o700);
+}
+
+/**
+ * Makes a folder (0700), and those above it, as far as they are not there. Node's own way to do that never ends where no folder can be made
+ * in one that is there, as in /proc: told that something is missing, it tries again.
+ */
+function makeFolder(folder: string): void {
+  const missing: string[] = [];
+  for (let at = resolve(folder); missing.length === 0 || !existsSync(at); at = dirname(at)) {
+    missing.push(at);
+    if (at === dirname(at)) break;
+  }
+  for (const each of missing.toReversed()) {
+    try {
+      mkdirSync(each, { mode: 0o700 });
+    } catch (error) {
+      // It was there, or another process has been quicker.
+      if (statSync(each, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+    }
+  }
 }
 
 /** Whether others than the owner have any rights. */

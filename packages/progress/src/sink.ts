@@ -123,6 +123,8 @@ function reasonOf(cause: string): string {
     case "EACCES":
     case "EPERM":
       return "this user may not write there";
+    case "ENOENT":
+      return "no folder can be made there";
     case "EROFS":
       return "the disk is read-only";
     case "ELOOP":

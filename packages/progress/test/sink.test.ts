@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   appendFileSync,
   chmodSync,
@@ -156,6 +156,19 @@ describe("A sink that cannot be written", () => {
     rmSync(folder);
     assert.equal(await sink.append(record()), true);
     assert.equal(warnings.length, 1);
+  });
+
+  it("does not try for ever where no folder can be made", { skip: !existsSync("/proc/self") }, () => {
+    const program = `
+      const { Sink } = await import(${JSON.stringify(import.meta.resolve("../src/sink.ts"))});
+      const sink = new Sink({ folder: "/proc/nylorun/events", warn: (text) => console.log(text) });
+      console.log(await sink.append(${JSON.stringify(record())}));`;
+    const options = { encoding: "utf8", timeout: 20_000, killSignal: "SIGKILL" } as const;
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], options);
+    assert.match(
+      stdout,
+      /^Progress is not being stored in .*: no folder can be made there\. Each report tries again\.\nfalse$/m,
+    );
   });
 
   it("stores what fits on a full disk, and says which records did not", { skip: process.platform === "win32" }, () => {

@@ -2,7 +2,7 @@
  * Blobs in a local folder: a file for each, in folders by the first two digits of its hash. Bytes are on disk before they have their
  * name, and the name is on disk before anybody is told.
  */
-import { mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { open, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import type { Blob } from "../store/files.ts";
@@ -11,6 +11,7 @@ import type { Blobs } from "./blob.ts";
 import { readFileRange } from "./file-range.ts";
 import { failed, Incoming } from "./incoming.ts";
 import type { IncomingFile } from "./incoming.ts";
+import { makeFolder } from "./make-folder.ts";
 
 /**
  * @param folder Made with the first file, open to its owner alone.
@@ -25,7 +26,7 @@ export function createBlobFolder(folder: string, onBuffer: (bytes: number) => vo
     const path = pathOf(blob);
     await file.sync();
     if (!made.has(dirname(path))) {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      makeFolder(dirname(path));
       await syncFolder(folder);
       made.add(dirname(path));
     }

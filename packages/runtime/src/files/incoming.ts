@@ -1,11 +1,12 @@
 /** Files that bytes come in to, before it is known what they are: in a folder of their own, where nobody looks for them. */
 import { randomUUID } from "node:crypto";
-import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
+import { open, readdir, rm, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 
 import { BlobError } from "./blob.ts";
 import type { Intake } from "./blob.ts";
+import { makeFolder } from "./make-folder.ts";
 
 /** What is older was left by a process that died, in milliseconds. */
 const LEFT = 86_400_000;
@@ -57,7 +58,7 @@ export class Incoming {
   }
 
   async #prepare(): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    makeFolder(this.#folder);
     const before = Date.now() - LEFT;
     for (const name of await readdir(this.#folder)) {
       const path = join(this.#folder, name);

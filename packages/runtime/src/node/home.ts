@@ -2,20 +2,11 @@
  * A home: the folder that keeps everything, held by one process at a time (E18). The lock goes with the process, however it
  * ends. Who holds it stands in `owner.json`, which may be stale and is believed only while the lock is held.
  */
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { makeFolder } from "../files/make-folder.ts";
 import { tryLock } from "../store/sqlite/lock.ts";
 import { RuntimeError } from "./errors.ts";
 
@@ -152,7 +143,7 @@ function lockOf(folder: string): Disposable | undefined {
 /** Makes the folder, or makes sure that it is ours: nobody's `/tmp` is to become private because it was named by mistake. */
 function prepareFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     const names = readdirSync(folder);
     const strange = names.includes(LOCK) ? [] : names.filter((name) => name !== "lost+found");
     if (strange.length > 0) {
@@ -173,7 +164,9 @@ function prepareFolder(folder: string): void {
           ? "this user may not use it"
           : code === "EROFS"
             ? "it is on a read-only disk"
-            : (error as Error).message;
+            : code === "ENOENT"
+              ? "no folder can be made there"
+              : (error as Error).message;
     throw unusable(folder, why, error);
   }
 }

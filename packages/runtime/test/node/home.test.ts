@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, describe, it } from "node:test";
@@ -58,6 +58,24 @@ describe("a home", () => {
     assert.equal(mode(home.folder), 0o700);
     for (const name of readdirSync(path)) assert.equal(mode(join(path, name)), 0o600, name);
     assert.ok(isHome(path));
+  });
+
+  it("is refused where no folder can be made, and does not try for ever", { skip: !existsSync("/proc/self") }, () => {
+    for (const path of ["/proc/nylorun", "/proc/nylorun/deep"]) {
+      const program = `
+        import { takeHome } from ${JSON.stringify(import.meta.resolve("../../src/node/home.ts"))};
+        await takeHome("${path}", { purpose: "serve", patienceMs: 0 }).catch(({ code, message }) => console.log(code, message));
+      `;
+      const { stdout } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
+        encoding: "utf8",
+        timeout: 20_000,
+        killSignal: "SIGKILL",
+      });
+      assert.match(
+        stdout,
+        /^home\.unusable The folder \/proc\S* cannot be used as a home: no folder can be made there\. Choose/,
+      );
+    }
   });
 
   it("is made private again when it was opened up", async () => {

@@ -1,7 +1,8 @@
 /** What hooks of one session remember: a file of changes that each of them appends to, so that two at once lose nothing. */
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
+import { makeFolder } from "../../files/make-folder.ts";
 import { stateFolder } from "../../node/state-folder.ts";
 import { sessionOf } from "./claude-code.ts";
 import type { Change, Session } from "./claude-code.ts";
@@ -36,7 +37,7 @@ export class HookSession {
   }
 
   append(change: Change): void {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    makeFolder(this.#folder);
     appendFileSync(this.#file, `${JSON.stringify(change)}\n`, { mode: 0o600 });
   }
 
