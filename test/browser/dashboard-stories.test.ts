@@ -226,10 +226,16 @@ describe("the dashboard", { timeout: 200_000 }, () => {
     await person.press("Send");
     await person.page.locator(".turn", { hasText: "And order 9999" }).getByText("Queued").waitFor();
     await person.sees("2 turns · 1 in line");
+    await using other = await dashboard.open(browser, operator);
+    await other.go("#/operator");
+    const queue = other.page.locator(".card", { hasText: "refunds · ada · 1 message waits for task" });
+    await queue.getByText("Needs its caller").waitFor();
     await person.page.getByRole("link", { name: "Refund order 1002 please" }).click();
     await person.sees("Refund 19.99 USD to Grace?");
     await person.press("Deny");
     await person.page.locator(".outcome").waitFor();
+    await other.reload();
+    await other.sees("No message waits.");
     await person.page.getByRole("link", { name: "Open, or write more" }).click();
     await person.page.locator(".turn", { hasText: "And order 9999" }).getByText("There is no order 9999.").waitFor();
   });

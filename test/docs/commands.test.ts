@@ -28,7 +28,7 @@ for (const { at, language, text } of pages.flatMap(({ fences }) => fences)) {
   )) {
     const [, call = ""] = line;
     const name =
-      /^(?:serve|call|answer|backup|restore|export|import|replay-check|watch|dashboard|report|run|doctor|acp|\w+ [\w-]+)/.exec(
+      /^(?:serve|call|answer|backup|restore|export|import|replay-check|watch|dashboard|queues|usage|report|run|doctor|acp|\w+ [\w-]+)/.exec(
         call,
       )?.[0] ?? call;
     // What stands behind a lone -- is another command's.

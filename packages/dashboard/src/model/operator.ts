@@ -1,4 +1,6 @@
 /** What needs an operator, over the operator's routes. */
+import type { TaskState } from "@nylorun/protocol";
+
 import { call } from "./session.ts";
 
 interface Whereabouts {
@@ -21,6 +23,23 @@ export interface HeldTurn extends Whereabouts {
   readonly heldAt: number;
   readonly why: { readonly code: string; readonly message: string };
 }
+
+/** A conversation in which messages wait. */
+export interface Queue extends Pick<Whereabouts, "agent" | "subject" | "contextId"> {
+  readonly waiting: number;
+  /** Since when the oldest does. */
+  readonly since: number;
+  /** What they wait for. */
+  readonly active: {
+    readonly taskId: string;
+    readonly state: string;
+    readonly taskState: TaskState;
+    readonly since: number;
+  };
+}
+
+/** So many are asked for: those that have waited longest. */
+export const QUEUES = 100;
 
 /** A push notification that has not arrived. */
 export interface Delivery extends Omit<Whereabouts, "agentVersion"> {
@@ -57,6 +76,8 @@ export const operator = {
   release: (taskId: string) => call("POST", path("turns", taskId, "release")),
   fail: (taskId: string, reason: string) =>
     call("POST", path("turns", taskId, "fail"), reason === "" ? {} : { reason }),
+  queues: async () =>
+    ((await call("GET", `${path("queues")}?limit=${QUEUES}`)) as { readonly queues: readonly Queue[] }).queues,
   /** Those that were given up first. */
   deliveries: async () => {
     const of = async (state: string) =>

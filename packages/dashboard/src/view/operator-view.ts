@@ -1,4 +1,4 @@
-/** What needs an operator: effects whose outcome is lost, turns that are held, deliveries that do not arrive, keys. */
+/** What needs an operator: effects whose outcome is lost, turns that are held, what waits, deliveries that do not arrive, keys. */
 import { html, nothing } from "lit";
 import type { TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
@@ -7,10 +7,11 @@ import { drawOnChange } from "../model/change.ts";
 import { clock } from "../model/clock.ts";
 import type { Desk } from "../model/desk.ts";
 import { operator } from "../model/operator.ts";
-import type { Delivery, HeldTurn, Key, LostEffect } from "../model/operator.ts";
+import type { Delivery, HeldTurn, Key, LostEffect, Queue } from "../model/operator.ts";
 import { saying } from "../model/session.ts";
 import { count, plural } from "../model/words.ts";
 import { define, LightElement } from "../part/light.ts";
+import { queueList } from "../part/queue-list.ts";
 import { empty, loading, problem, since } from "../part/said.ts";
 import "../part/effect-form.ts";
 
@@ -31,6 +32,7 @@ export class OperatorPage extends LightElement {
     desk: { attribute: false },
     effects: { state: true },
     held: { state: true },
+    queues: { state: true },
     deliveries: { state: true },
     keys: { state: true },
     error: { state: true },
@@ -40,6 +42,7 @@ export class OperatorPage extends LightElement {
   declare desk: Desk;
   declare effects: readonly LostEffect[] | undefined;
   declare held: readonly HeldTurn[] | undefined;
+  declare queues: readonly Queue[] | undefined;
   declare deliveries: readonly Delivery[] | undefined;
   declare keys: readonly Key[] | undefined;
   declare error: string | undefined;
@@ -68,9 +71,10 @@ export class OperatorPage extends LightElement {
 
   async #load(): Promise<void> {
     try {
-      [this.effects, this.held, this.deliveries, this.keys] = await Promise.all([
+      [this.effects, this.held, this.queues, this.deliveries, this.keys] = await Promise.all([
         operator.effects(),
         operator.held(),
+        operator.queues(),
         operator.deliveries(),
         operator.keys(),
       ]);
@@ -111,7 +115,7 @@ export class OperatorPage extends LightElement {
       <p class="done-note" role="status">${this.said ?? nothing}</p>
       ${problem(this.error, () => void this.#load())}
       ${this.effects === undefined && this.error === undefined ? loading() : nothing} ${this.#effects()} ${this.#held()}
-      ${this.#deliveries()} ${this.#keys()}`;
+      ${this.queues === undefined ? nothing : queueList(this.queues)} ${this.#deliveries()} ${this.#keys()}`;
   }
 
   #effects(): TemplateResult | typeof nothing {

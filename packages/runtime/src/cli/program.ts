@@ -25,12 +25,14 @@ import { addHookCommand } from "./hook.ts";
 import { addKeysCommand } from "./keys.ts";
 import { addMoveCommands } from "./move.ts";
 import { addPushCommand } from "./push.ts";
+import { addQueuesCommand } from "./queues.ts";
 import { addReplayCheckCommand } from "./replay-check.ts";
 import { addReportCommand } from "./report.ts";
 import { addRunCommand } from "./run.ts";
 import { addServeCommand } from "./serve.ts";
 import type { Announce } from "./serve.ts";
 import { addTurnsCommand } from "./turns.ts";
+import { addUsageCommand } from "./usage.ts";
 import { addWatchCommand } from "./watch.ts";
 
 const FIRST_STEPS = `
@@ -72,6 +74,8 @@ function createProgram(announce: Announce | undefined): Command {
   addAnswerCommand(program);
   addKeysCommand(program);
   addTurnsCommand(program);
+  addQueuesCommand(program);
+  addUsageCommand(program);
   addPushCommand(program);
   addEffectsCommand(program);
   addReplayCheckCommand(program);

@@ -2,9 +2,9 @@
  * What an operator can do: the port behind the operator's routes and the `nylorun` command. The process that has the store does it
  * (node/operations.ts); a command may reach it through the socket of the process that serves its home (node/control-client.ts).
  */
-import type { TurnState } from "@nylorun/protocol";
+import type { TaskState, TurnState } from "@nylorun/protocol";
 
-import type { KeyHolder, KeyRecord } from "../store/store.ts";
+import type { KeyHolder, KeyRecord, Queue, Usage } from "../store/store.ts";
 import type { Resolution } from "../turn/engine.ts";
 import type { Change, LostEffect as Lost } from "../turn/record.ts";
 
@@ -30,6 +30,11 @@ export interface Operations {
    * @throws OperationError `turn.notHeld`.
    */
   failTurn(taskId: string, reason: string | undefined): Promise<void>;
+
+  /** The contexts in which messages wait, the one whose oldest has waited longest first. */
+  queues(limit: number): Promise<readonly WaitingContext[]>;
+  /** What turns that ended used, by agent and day: everybody's, or what was done for one subject. */
+  usage(query: { readonly days: number; readonly subject?: string | undefined }): Promise<readonly DailyUsage[]>;
 
   /** The effects whose outcome is lost (E8), those of ended turns too (E16); by turn, oldest first. */
   lostEffects(): Promise<readonly LostEffect[]>;
@@ -93,6 +98,24 @@ export interface HeldTurn extends Whereabouts {
   /** Since when, in milliseconds since 1970. */
   readonly heldAt: number;
   readonly why: { readonly code: string; readonly message: string };
+}
+
+export interface WaitingContext extends Omit<Queue, "active"> {
+  /** What they wait for. */
+  readonly active: {
+    readonly taskId: string;
+    /** Of its turn: `running`, `waiting`, `uncertain`, `held`; or how it ended, while its function has not settled. */
+    readonly state: TurnState;
+    /** As its caller sees it. */
+    readonly taskState: TaskState;
+    /** Since when, in milliseconds since 1970. */
+    readonly since: number;
+  };
+}
+
+export interface DailyUsage extends Omit<Usage, "day"> {
+  /** In UTC, such as `2026-10-14`. */
+  readonly day: string;
 }
 
 export interface LostEffect extends Whereabouts {

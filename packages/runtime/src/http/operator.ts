@@ -17,7 +17,8 @@ import type { Refusal } from "./answer.ts";
 import { readJson } from "./json-body.ts";
 import { OperationError } from "./operations.ts";
 import type { DeliveryState, Erasure, OperationErrorCode, Operations } from "./operations.ts";
-import { noOperator, unauthenticated as keyNeeded } from "./refusals.ts";
+import { badDays, badLimit, noOperator, unauthenticated as keyNeeded } from "./refusals.ts";
+import { daysOf } from "./usage.ts";
 
 export interface OperatorOptions {
   readonly operations: Operations;
@@ -58,6 +59,14 @@ export function createOperatorRoutes(options: OperatorOptions): Hono {
     .post(
       "/effects/:id/resolve",
       withBody((c, body) => done(operations.resolveEffect(param(c, "id"), resolutionOf(body)))),
+    )
+    .get(
+      "/queues",
+      plain(async (c) => json({ queues: await operations.queues(limitOf(c.req.query("limit"))) })),
+    )
+    .get(
+      "/usage",
+      plain(async (c) => json({ usage: await operations.usage(usageQueryOf(c)) })),
     )
     .get(
       "/keys",
@@ -179,6 +188,19 @@ function resolutionOf(body: unknown): Resolution {
 function deliveryState(text = "given-up"): DeliveryState {
   if (text === "given-up" || text === "waiting") return text;
   throw new OperationError("request.invalid", 'state must be "given-up" or "waiting".');
+}
+
+/** Contexts in one answer. */
+function limitOf(text = "100"): number {
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= 1_000) return limit;
+  throw new OperationError("request.invalid", badLimit(1_000).message);
+}
+
+function usageQueryOf(c: Context): Parameters<Operations["usage"]>[0] {
+  const [days, subject] = [daysOf(c.req.query("days")), c.req.query("subject")];
+  if (days === undefined) throw new OperationError("request.invalid", badDays.message);
+  return { days, subject: subject === undefined ? undefined : checkSubject(subject) };
 }
 
 function reasonOf(body: unknown): string | undefined {

@@ -86,12 +86,11 @@ export const badLimit = (most: number): Refusal => ({
   message: `limit must be a whole number from 1 to ${most}.`,
 });
 
-/** @param most Days in one answer. */
-export const badDays = (most: number): Refusal => ({
+export const badDays: Refusal = {
   status: 400,
   code: "request.invalid",
-  message: `days must be a whole number from 1 to ${most}.`,
-});
+  message: "days must be a whole number from 1 to 400.",
+};
 
 export const wrongHost = (host: string): Refusal => ({
   status: 421,

@@ -7,6 +7,7 @@ import type { Store } from "../store/store.ts";
 import { ownJsonText, refuse } from "./answer.ts";
 import type { Refusal } from "./answer.ts";
 import type { Limits } from "./limits.ts";
+import type { DailyUsage } from "./operations.ts";
 import { badDays } from "./refusals.ts";
 
 export interface UsageOptions {
@@ -17,9 +18,24 @@ export interface UsageOptions {
   readonly limits: Limits;
 }
 
-/** Days that are answered, today among them. */
+/** Days that are answered, today among them, unless the caller says otherwise; and at most. */
 const DAYS = 30;
 const MOST = 400;
+
+/** How many days a request asks for; undefined: none that there can be. */
+export function daysOf(asked: string | undefined): number | undefined {
+  const days = asked === undefined ? DAYS : /^\d{1,3}$/.test(asked) ? Number(asked) : 0;
+  return days < 1 || days > MOST ? undefined : days;
+}
+
+/** @param subjects Undefined: of all together. */
+export async function dailyUsage(
+  store: Store,
+  { subjects, days }: { readonly subjects: readonly string[] | undefined; readonly days: number },
+): Promise<readonly DailyUsage[]> {
+  const rows = await store.usage({ subjects, from: store.now() - (days - 1) * dayMs });
+  return rows.map(({ day, ...row }) => ({ ...row, day: new Date(day).toISOString().slice(0, 10) }));
+}
 
 export function createUsageRoutes({ store, authenticate, unauthenticated, limits }: UsageOptions): Hono {
   return new Hono().get("/v1/usage", async (c) => {
@@ -27,11 +43,10 @@ export function createUsageRoutes({ store, authenticate, unauthenticated, limits
     if (principal === undefined) return refuse(unauthenticated);
     const subject = principal.role === "operator" ? undefined : principal.subject;
     if (subject !== undefined) limits.request(subject);
-    const asked = c.req.query("days");
-    const days = asked === undefined ? DAYS : /^\d{1,3}$/.test(asked) ? Number(asked) : 0;
-    if (days < 1 || days > MOST) return refuse(badDays(MOST));
-    const rows = await store.usage({ subject, from: store.now() - (days - 1) * dayMs });
-    const usage = rows.map(({ day, ...row }) => ({ ...row, day: new Date(day).toISOString().slice(0, 10) }));
+    const days = daysOf(c.req.query("days"));
+    if (days === undefined) return refuse(badDays);
+    // What its agents have called for is not told apart from them, and who is called is nobody's to know but operators' (I10).
+    const usage = await dailyUsage(store, { subjects: subject === undefined ? undefined : [subject], days });
     return ownJsonText(JSON.stringify({ usage }));
   });
 }

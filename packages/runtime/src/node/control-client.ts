@@ -4,7 +4,15 @@ import { request } from "node:http";
 import { AccessError } from "../access/errors.ts";
 import type { AccessErrorCode } from "../access/errors.ts";
 import { OperationError } from "../http/operations.ts";
-import type { HeldTurn, LostEffect, OperationErrorCode, Operations, PushDelivery } from "../http/operations.ts";
+import type {
+  DailyUsage,
+  HeldTurn,
+  LostEffect,
+  OperationErrorCode,
+  Operations,
+  PushDelivery,
+  WaitingContext,
+} from "../http/operations.ts";
 import type { KeyRecord } from "../store/store.ts";
 import type { ServingProcess } from "./control.ts";
 import { RuntimeError } from "./errors.ts";
@@ -42,6 +50,11 @@ export function connectControl(path: string): Operations {
     heldTurns: async () => (await through<{ turns: HeldTurn[] }>("GET", "/turns/held")).turns,
     releaseTurn: (taskId) => through("POST", `/turns/${encodeURIComponent(taskId)}/release`),
     failTurn: (taskId, reason) => through("POST", `/turns/${encodeURIComponent(taskId)}/fail`, { reason }),
+    queues: async (limit) => (await through<{ queues: WaitingContext[] }>("GET", `/queues?limit=${limit}`)).queues,
+    usage: async ({ days, subject }) => {
+      const whose = subject === undefined ? "" : `&subject=${encodeURIComponent(subject)}`;
+      return (await through<{ usage: DailyUsage[] }>("GET", `/usage?days=${days}${whose}`)).usage;
+    },
     lostEffects: async () => (await through<{ effects: LostEffect[] }>("GET", "/effects")).effects,
     resolveEffect: (id, resolution) => through("POST", `/effects/${encodeURIComponent(id)}/resolve`, resolution),
     deliveries: async (state) =>

@@ -2,6 +2,7 @@
 import { issueApiKey } from "../access/api-keys.ts";
 import { OperationError } from "../http/operations.ts";
 import type { Erasure, HeldTurn, LostEffect, Operations, PushDelivery } from "../http/operations.ts";
+import { dailyUsage } from "../http/usage.ts";
 import type { WebhookKeys } from "../push/keys.ts";
 import type { DeliveryRecord } from "../store/push.ts";
 import type { Signal } from "../store/signal.ts";
@@ -75,6 +76,17 @@ export function createOperations(parts: OperationsParts): Operations {
     },
     async failTurn(taskId, reason) {
       if (!(await engine.fail(keyOf(taskId), reason))) throw notHeld(taskId);
+    },
+    async queues(limit) {
+      const queues = await store.listQueues(limit);
+      return queues.map(({ active, ...queue }) => {
+        const { state, status: taskState, statusAt: since } = active;
+        return { ...queue, active: { taskId: taskIds.encode(active), state, taskState, since } };
+      });
+    },
+    usage({ days, subject }) {
+      const subjects = subject === undefined ? undefined : [subject, ...subjectsOfCalled(subject)];
+      return dailyUsage(store, { subjects, days });
     },
     async deliveries(state) {
       const records = await store.push.deliveries({ givenUp: state === "given-up", limit: DELIVERIES });

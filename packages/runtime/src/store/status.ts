@@ -6,6 +6,11 @@ export function statusNumber(status: TaskState): number {
   return TASK_STATES.indexOf(status) + 1;
 }
 
+/** The state that has the number. */
+export function statusNumbered(number: number): TaskState {
+  return TASK_STATES[number - 1]!;
+}
+
 /** All of them. */
 export const STATUS_NUMBERS: readonly number[] = TASK_STATES.map(statusNumber);
 

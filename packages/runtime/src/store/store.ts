@@ -117,6 +117,8 @@ export interface Store extends AsyncDisposable {
   /** What turns that ended used, by agent and day, the oldest day first. It stays when turns are forgotten or erased, until its own time is over. */
   usage(query: UsageQuery): Promise<readonly Usage[]>;
 
+  /** Contexts of all subjects in which messages wait, the one whose oldest has waited longest first: for operators. */
+  listQueues(limit: number): Promise<readonly Queue[]>;
   /** How much there is, and how long the oldest waits: for operators. */
   measure(): Promise<StoreFigures>;
   /** Looks whether what is stored is whole, beside all else; of a very large store, at a part. Resolves with what is wrong, in words. */
@@ -294,6 +296,25 @@ export interface UnfinishedPage {
   readonly next: string | undefined;
 }
 
+/** A context in which messages wait for their turn (I2). */
+export interface Queue {
+  readonly subject: string;
+  readonly agent: string;
+  readonly contextId: string;
+  /** How many wait. */
+  readonly waiting: number;
+  /** Since when the oldest of them does, in milliseconds since 1970. */
+  readonly since: number;
+  /** The turn that they wait for. It may have ended: the function of a cancelled one has a while to settle (E16). */
+  readonly active: TurnKey & {
+    readonly state: TurnState;
+    /** What callers are shown. */
+    readonly status: TaskState;
+    /** Since when. */
+    readonly statusAt: number;
+  };
+}
+
 export interface Forget {
   readonly what: "messages" | "journals" | "turns" | "giveUps" | "usage";
   /** The journals of turns that ended before this moment, or the turns; deliveries that were given up before; message ids that are remembered until then. */
@@ -382,8 +403,8 @@ export interface Session {
 }
 
 export interface UsageQuery {
-  /** Undefined: of all together. */
-  readonly subject: string | undefined;
+  /** Of these together. Undefined: of all. */
+  readonly subjects: readonly string[] | undefined;
   /** The day of this moment, and those after it. */
   readonly from: number;
 }

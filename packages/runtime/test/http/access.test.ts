@@ -58,6 +58,8 @@ const TABLE: Readonly<Record<string, Row>> = {
     body: () => ({ outcome: "retry" }),
     allowed: 204,
   },
+  "GET /v1/operator/queues": { audience: "operators" },
+  "GET /v1/operator/usage": { audience: "operators" },
   "GET /v1/operator/keys": { audience: "operators" },
   "DELETE /v1/operator/keys/:id": {
     audience: "operators",

@@ -25,8 +25,20 @@ const payer = makeAgent("payer", async (turn) => {
   }
 });
 
+/** Asks; or calls another agent. Each says what it used. */
+const asker = makeAgent("asker", async (turn) => {
+  turn.usage({ costUsd: 0.5 });
+  if (turn.text === "call") await turn.call("spender", "Spend");
+  else await turn.ask({ prompt: "Which?" });
+  return "Asked.";
+});
+const spender = makeAgent("spender", (turn) => {
+  turn.usage({ costUsd: 2, tokens: 7 });
+  return "Spent.";
+});
+
 describe("the operator's routes", async () => {
-  const served = await serve({ agents: [payer], settings: { bodyBytes: 2 * 1024 * 1024 } });
+  const served = await serve({ agents: [payer, asker, spender], settings: { bodyBytes: 2 * 1024 * 1024 } });
   after(() => served[Symbol.asyncDispose]());
 
   interface Asking {
@@ -76,6 +88,57 @@ describe("the operator's routes", async () => {
     }
     throw new Error("The task did not end.");
   };
+
+  it("list the contexts in which messages wait, and what for, by the task that its caller knows", async () => {
+    const queues = async (query = "") => (await ask("GET", `/v1/operator/queues${query}`)).json();
+    assert.deepEqual(await queues(), { queues: [] });
+    const to = { agent: "asker", configuration: { returnImmediately: true } };
+    const first = await served.send({ contextId: "talk" }, { agent: "asker" });
+    const second = await served.send({ contextId: "talk" }, to);
+    await served.send({ contextId: "talk" }, to);
+    const other = await served.send({ contextId: "talk" }, { agent: "asker", as: "bob" });
+    await served.send({ contextId: "talk" }, { ...to, as: "bob" });
+    const at = ({ status }: typeof first) => Date.parse(status.timestamp!);
+    const waiting = (subject: string, count: number, since: number, { id, status }: typeof first) => ({
+      ...{ subject, agent: "asker", contextId: "talk", waiting: count, since },
+      active: { taskId: id, state: "waiting", taskState: status.state, since: Date.parse(status.timestamp!) },
+    });
+    const { queues: found } = (await queues()) as { queues: { since: number }[] };
+    assert.deepEqual(found[0], waiting("ada", 2, at(second), first));
+    assert.deepEqual(found[1], waiting("bob", 1, found[1]!.since, other));
+    assert.equal(first.status.state, "TASK_STATE_INPUT_REQUIRED");
+    assert.deepEqual(await queues("?limit=1"), { queues: [found[0]] });
+    for (const limit of ["0", "1001", "-1", "x", ""]) {
+      const refused = await refusal(await ask("GET", `/v1/operator/queues?limit=${limit}`));
+      assert.deepEqual(refused, [400, "request.invalid"], limit);
+    }
+    for (const [as, status] of [
+      ["ada", 403],
+      ["", 401],
+    ] as const)
+      assert.equal((await ask("GET", "/v1/operator/queues", { as })).status, status);
+  });
+
+  it("tell what was used in a subject's name, with what its agents have called for; the subject is told of its own tasks (I10)", async () => {
+    await served.send({ parts: [{ text: "call" }] }, { agent: "asker", as: "carol" });
+    const usage = async (path: string, as = "operator") => {
+      const { usage: rows } = (await (await ask("GET", path, { as })).json()) as { usage: { day?: string }[] };
+      return rows.map(({ day: _day, ...row }) => row);
+    };
+    const own = { agent: "asker", turns: 1, costUsd: 0.5 };
+    const called = { agent: "spender", turns: 1, tokens: 7, costUsd: 2 };
+    assert.deepEqual(await usage("/v1/usage", "carol"), [own]);
+    assert.deepEqual(await usage("/v1/operator/usage?subject=carol&days=1"), [own, called]);
+    assert.deepEqual(await usage("/v1/operator/usage?subject=nobody"), []);
+    assert.deepEqual(await usage("/v1/operator/usage"), await usage("/v1/usage"), "of all together");
+    for (const [query, code] of [
+      ["days=0", "request.invalid"],
+      ["days=401", "request.invalid"],
+      ["subject=a%20b", "subject.invalid"],
+      ["subject=", "subject.invalid"],
+    ] as const)
+      assert.deepEqual(await refusal(await ask("GET", `/v1/operator/usage?${query}`)), [400, code], query);
+  });
 
   it("are an operator's alone: 401 for nobody, 403 for a subject, before anything else is looked at", async () => {
     for (const [method, path] of [

@@ -14,6 +14,7 @@ import { keyContract } from "./contract/keys.ts";
 import { listContract } from "./contract/lists.ts";
 import { messageContract } from "./contract/messages.ts";
 import { pushContract } from "./contract/push.ts";
+import { queueContract } from "./contract/queues.ts";
 import { reopenContract } from "./contract/reopen.ts";
 import { sequenceContract } from "./contract/sequences.ts";
 import { shareContract } from "./contract/shares.ts";
@@ -38,6 +39,7 @@ export function storeContract(name: string, open: Open, { runs: given, turns }: 
     commitContract(open);
     thenContract(open);
     listContract(open, runs);
+    queueContract(open);
     keyContract(open);
     usageContract(open);
     pushContract(open);

@@ -3,7 +3,8 @@ import { TASK_STATES, taskStateOf } from "@nylorun/protocol";
 import type { TaskState, TurnState } from "@nylorun/protocol";
 
 import type { TurnKey, TurnRecord } from "../../turn/record.ts";
-import type { TurnPage, TurnQuery, UnfinishedPage, UnfinishedQuery } from "../store.ts";
+import type { Queue, TurnPage, TurnQuery, UnfinishedPage, UnfinishedQuery } from "../store.ts";
+import type { Context } from "./schedule.ts";
 
 type Turns = readonly TurnRecord[];
 
@@ -18,6 +19,21 @@ export function earlierOf(turns: Turns, { context, turn }: TurnKey, limit: numbe
 
 export function troubledOf(turns: Turns, limit: number, after: number): Turns {
   return turns.filter((turn) => turn.turn > after && isTroubled(turn)).slice(0, limit);
+}
+
+export function queuesOf(contexts: readonly Context[], turns: Turns, limit: number): Queue[] {
+  const byKey = new Map(turns.map((turn) => [turn.turn, turn]));
+  const queues = contexts.flatMap(({ subject, agent, name, active: key, queue }) => {
+    const [oldest, active] = [byKey.get(queue[0] ?? 0), byKey.get(key ?? 0)];
+    return oldest && active ? [{ subject, agent, name, oldest, active, waiting: queue.length }] : [];
+  });
+  return queues
+    .toSorted((a, b) => a.oldest.turn - b.oldest.turn)
+    .slice(0, limit)
+    .map(({ subject, agent, name, oldest, waiting, active: { context, turn, state, view, statusAt } }) => ({
+      ...{ subject, agent, contextId: name, waiting, since: oldest.createdAt },
+      active: { context, turn, state, status: taskStateOf(state, view.waitsFor), statusAt },
+    }));
 }
 
 /** It needs an operator. */

@@ -10,7 +10,7 @@ import { StoreError } from "../errors.ts";
 import type { Signal } from "../signal.ts";
 import type { KeyHolder, KeyRecord, Session, Store } from "../store.ts";
 import { copy } from "./copy.ts";
-import { countsOf, earlierOf, pageOf, troubledOf, unfinishedOf } from "./lists.ts";
+import { countsOf, earlierOf, pageOf, queuesOf, troubledOf, unfinishedOf } from "./lists.ts";
 import { Memory } from "./memory.ts";
 
 export interface MemoryStoreOptions {
@@ -108,6 +108,7 @@ function openStore({ memory, shelf, node, signal, now = Date.now }: Opening): St
     loadEarlier: async (key, limit) => copy(earlierOf(memory.records(), key, limit)),
     listTurns: async (query) => copy(pageOf(memory.records(), query)),
     listTroubled: async (limit, after = 0) => copy(troubledOf(memory.records(), limit, after)),
+    listQueues: async (limit) => queuesOf(memory.schedule.contexts, memory.records(), limit),
     listUnfinished: async (query) => copy(unfinishedOf(memory.records(), query)),
 
     forget: (step) => write(() => memory.forget(step)),

@@ -28,12 +28,14 @@ export class UsageLedger {
     }
   }
 
-  of({ subject, from }: UsageQuery): readonly Usage[] {
+  of({ subjects, from }: UsageQuery): readonly Usage[] {
     const first = Math.floor(from / dayMs) * dayMs;
-    return this.#rows
-      .filter((row) => row.subject === subject && row.day >= first)
-      .toSorted((one, other) => one.day - other.day || (one.agent < other.agent ? -1 : 1))
-      .map(({ agent, day, turns, tokens, costUsd }) => ({ agent, day, turns, tokens, costUsd }));
+    const isMeant = ({ subject }: Row) =>
+      subjects === undefined ? subject === undefined : subject !== undefined && subjects.includes(subject);
+    const found = this.#rows.filter((row) => row.day >= first && isMeant(row));
+    return [...Map.groupBy(found, ({ day, agent }) => `${day} ${agent}`).values()]
+      .map((rows) => rows.map(plain).reduce(together))
+      .toSorted((one, other) => one.day - other.day || (one.agent < other.agent ? -1 : 1));
   }
 
   drop(subject: string): void {
@@ -46,6 +48,22 @@ export class UsageLedger {
     this.#rows = this.#rows.filter((row) => !past.has(row));
     return past.size;
   }
+}
+
+function plain({ agent, day, turns, tokens, costUsd }: Usage): Usage {
+  return { agent, day, turns, tokens, costUsd };
+}
+
+/** Of one agent and day. */
+function together(one: Usage, { turns, tokens, costUsd }: Usage): Usage {
+  const { agent, day } = one;
+  return {
+    agent,
+    day,
+    turns: one.turns + turns,
+    tokens: sum(one.tokens, tokens),
+    costUsd: sum(one.costUsd, costUsd),
+  };
 }
 
 function sum(one: number | undefined, other: number | undefined): number | undefined {

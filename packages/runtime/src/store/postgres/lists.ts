@@ -1,8 +1,11 @@
 /** Lists of turns, a page at a time, each by an index that has them in the order of the list. Each is one statement, and so of one moment. */
-import type { TurnRecord } from "../../turn/record.ts";
+import { taskStateOf } from "@nylorun/protocol";
+import type { TurnState, WaitKind } from "@nylorun/protocol";
+
+import type { TurnKey, TurnRecord } from "../../turn/record.ts";
 import { STATUS_NUMBERS, statusNumber } from "../status.ts";
-import type { TurnPage, TurnQuery, UnfinishedPage, UnfinishedQuery } from "../store.ts";
-import type { Ask } from "./connections.ts";
+import type { Queue, TurnPage, TurnQuery, UnfinishedPage, UnfinishedQuery } from "../store.ts";
+import type { Ask, Row } from "./connections.ts";
 import { turnColumns, turnOf, turnTables } from "./rows.ts";
 
 /** Of the time of a status, in milliseconds: `bucket_of`. */
@@ -66,6 +69,23 @@ export class Lists {
     return (await this.#read(text, [after, limit])).map(turnOf);
   }
 
+  async queues(limit: number): Promise<Queue[]> {
+    const rows = await this.#read(
+      `SELECT u.name AS subject, s.agent, c.name, q.waiting, o.created_at AS since,
+         a.context, a.turn, a.state, a.waits_for, a.status_at
+       FROM (
+         SELECT context, min(turn) AS oldest, count(*) AS waiting FROM turns WHERE state = 'queued'
+         GROUP BY context ORDER BY min(turn) LIMIT $1
+       ) q
+         JOIN turns o ON o.context = q.context AND o.turn = q.oldest
+         JOIN contexts c ON c.context = q.context JOIN turns a ON a.context = c.context AND a.turn = c.active
+         JOIN scopes s ON s.scope = c.scope JOIN subjects u ON u.subject = c.subject
+       ORDER BY q.oldest`,
+      [limit],
+    );
+    return rows.map(queueOf);
+  }
+
   /** In the order in which they began. */
   async unfinished({ agent, after = "0", limit }: UnfinishedQuery): Promise<UnfinishedPage> {
     const rows = await this.#read(
@@ -92,6 +112,27 @@ export class Lists {
       context: contextId === undefined ? undefined : (row["context"] as number),
     };
   }
+}
+
+function queueOf(given: Row): Queue {
+  const { subject, agent, name, waiting, since, state, waits_for, ...active } = given as unknown as QueueRow;
+  const { context, turn, status_at: statusAt } = active;
+  const status = taskStateOf(state, waits_for ?? undefined);
+  return {
+    ...{ subject, agent, contextId: name, waiting: Number(waiting), since },
+    active: { context, turn, state, status, statusAt },
+  };
+}
+
+interface QueueRow extends TurnKey {
+  readonly subject: string;
+  readonly agent: string;
+  readonly name: string;
+  readonly waiting: number | string;
+  readonly since: number;
+  readonly state: TurnState;
+  readonly waits_for: WaitKind | null;
+  readonly status_at: number;
 }
 
 interface Owner {

@@ -6,7 +6,7 @@ import type { Entry } from "../../turn/journal.ts";
 import type { Claim, TurnKey, TurnRecord } from "../../turn/record.ts";
 import { statusNumber } from "../status.ts";
 import { dayMs, suspectDeaths } from "../store.ts";
-import type { Secret, Seen, StoreFigures, Usage } from "../store.ts";
+import type { Secret, Seen, StoreFigures, Usage, UsageQuery } from "../store.ts";
 import type { Connections, Row, Statement } from "./connections.ts";
 import { turnColumns, turnOf, turnTables } from "./rows.ts";
 
@@ -161,17 +161,17 @@ export class Reader {
     };
   }
 
-  /** @param subject Undefined: all together. */
-  async usage(subject: string | undefined, from: number): Promise<Usage[]> {
-    const whose = subject === undefined ? "true" : "subject = (SELECT subject FROM subjects WHERE name = $2)";
+  async usage({ subjects, from }: UsageQuery): Promise<Usage[]> {
+    const whose =
+      subjects === undefined ? "true" : "subject IN (SELECT subject FROM subjects WHERE name = ANY ($2::text[]))";
     const rows = await this.#query({
       text: `
         SELECT day, agent, sum(turns)::integer AS turns, sum(tokens) AS tokens, sum(cost_usd) AS cost_usd FROM (
           SELECT day, agent, turns, tokens, cost_usd FROM usage
-          WHERE ${subject === undefined ? "subject = 0" : whose} AND day >= $1
+          WHERE ${subjects === undefined ? "subject = 0" : whose} AND day >= $1
           UNION ALL SELECT day, agent, 1, tokens, cost_usd FROM changes WHERE ${whose} AND day >= $1
         ) every GROUP BY day, agent ORDER BY day, agent COLLATE "C"`,
-      values: [Math.floor(from / dayMs), ...(subject === undefined ? [] : [subject])],
+      values: [Math.floor(from / dayMs), ...(subjects === undefined ? [] : [subjects])],
     });
     return rows.map((row) => ({
       agent: row["agent"] as string,

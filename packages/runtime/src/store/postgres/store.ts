@@ -211,6 +211,10 @@ class PostgresStore implements Store {
     return this.#lists.troubled(limit, after);
   }
 
+  listQueues(limit: number) {
+    return this.#lists.queues(limit);
+  }
+
   listUnfinished(query: UnfinishedQuery) {
     return this.#lists.unfinished(query);
   }
@@ -223,8 +227,8 @@ class PostgresStore implements Store {
     return this.#eraser.erase(what);
   }
 
-  usage({ subject, from }: UsageQuery) {
-    return this.#reader.usage(subject, from);
+  usage(query: UsageQuery) {
+    return this.#reader.usage(query);
   }
 
   measure() {

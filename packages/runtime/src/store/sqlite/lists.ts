@@ -1,9 +1,11 @@
 /** Lists of turns, a page at a time, each by an index that has them in the order of the list. */
 import type { StatementSync } from "node:sqlite";
 
-import type { TurnRecord } from "../../turn/record.ts";
-import { BEGUN_STATUS_NUMBERS, STATUS_NUMBERS, statusNumber } from "../status.ts";
-import type { TurnPage, TurnQuery, UnfinishedPage, UnfinishedQuery } from "../store.ts";
+import type { TurnState } from "@nylorun/protocol";
+
+import type { TurnKey, TurnRecord } from "../../turn/record.ts";
+import { BEGUN_STATUS_NUMBERS, STATUS_NUMBERS, statusNumber, statusNumbered } from "../status.ts";
+import type { Queue, TurnPage, TurnQuery, UnfinishedPage, UnfinishedQuery } from "../store.ts";
 import { Counts } from "./counts.ts";
 import type { Reader } from "./reader.ts";
 import { turnColumns, turnTables } from "./rows.ts";
@@ -94,6 +96,24 @@ export class Lists {
     return rows.map((row) => this.#reader.turnOf(row as unknown as TurnRow));
   }
 
+  /** By what waits, which has an index of its own: however much has ended is not gone through. */
+  queues(limit: number): Queue[] {
+    const rows = this.#sql(`
+      SELECT c.scope, c.name, q.waiting, o.created_at AS since, a.turn, a.context, a.state, a.status, a.status_at
+      FROM (
+        SELECT context, min(turn) AS oldest, count(*) AS waiting FROM turns WHERE state = 'queued'
+        GROUP BY context ORDER BY oldest LIMIT ?
+      ) q
+        JOIN turns o ON o.turn = q.oldest JOIN contexts c ON c.context = q.context JOIN turns a ON a.turn = c.active
+      ORDER BY q.oldest`).all(limit);
+    return rows.map((row) => this.#queueOf(row as unknown as QueueRow));
+  }
+
+  #queueOf({ scope, name, waiting, since, turn, context, state, status, status_at }: QueueRow): Queue {
+    const active = { turn, context, state, status: statusNumbered(status), statusAt: status_at };
+    return { ...this.#reader.owner(scope), contextId: name, waiting, since, active };
+  }
+
   /** By scope, status and time: as the index has them. */
   unfinished({ agent, after, limit }: UnfinishedQuery): UnfinishedPage {
     const from = placeOf(after);
@@ -127,6 +147,16 @@ export class Lists {
     const next = last === undefined ? undefined : placeText({ scope: last + 1, status: 0, status_at: 0, turn: 0 });
     return { turns: rows.map((row) => this.#reader.turnOf(row)), next };
   }
+}
+
+interface QueueRow extends TurnKey {
+  readonly scope: number;
+  readonly name: string;
+  readonly waiting: number;
+  readonly since: number;
+  readonly state: TurnState;
+  readonly status: number;
+  readonly status_at: number;
 }
 
 /** Where a page of unfinished turns ended. */

@@ -10,7 +10,7 @@ import type { Blob } from "../files.ts";
 import { keyOf, turnOf } from "../rows.ts";
 import type { KeyRow } from "../rows.ts";
 import { ENDED_STATUS_NUMBERS, statusNumber } from "../status.ts";
-import type { KeyRecord, Secret, Seen, Session, StoreFigures, Usage } from "../store.ts";
+import type { KeyRecord, Secret, Seen, Session, StoreFigures, Usage, UsageQuery } from "../store.ts";
 import { dayMs } from "../store.ts";
 import { deliveryFigures } from "./deliveries.ts";
 import { turnColumns, turnTables } from "./rows.ts";
@@ -131,13 +131,14 @@ export class Reader {
     return row && keyOf(row as unknown as KeyRow);
   }
 
-  usage(subject: string | undefined, from: number): Usage[] {
-    const whose = subject === undefined ? "0" : "(SELECT subject FROM subjects WHERE name = ?)";
-    const name = subject === undefined ? [] : [subject];
-    return this.sql(
-      `SELECT day, agent, turns, CAST(tokens AS REAL) AS tokens, cost_usd FROM usage WHERE subject = ${whose} AND day >= ? ORDER BY day, agent`,
-    )
-      .all(...name, Math.floor(from / dayMs))
+  usage({ subjects, from }: UsageQuery): Usage[] {
+    const whose =
+      subjects === undefined ? "0" : "SELECT subject FROM subjects WHERE name IN (SELECT value FROM json_each(?))";
+    const names = subjects === undefined ? [] : [JSON.stringify(subjects)];
+    return this.sql(`
+      SELECT day, agent, sum(turns) AS turns, sum(CAST(tokens AS REAL)) AS tokens, sum(cost_usd) AS cost_usd
+      FROM usage WHERE subject IN (${whose}) AND day >= ? GROUP BY day, agent ORDER BY day, agent`)
+      .all(...names, Math.floor(from / dayMs))
       .map((row) => {
         const { day, agent, turns, tokens, cost_usd: costUsd } = row as unknown as UsageRow;
         return { agent, day: day * dayMs, turns, tokens: tokens ?? undefined, costUsd: costUsd ?? undefined };

@@ -225,6 +225,10 @@ class SqliteStore implements Store {
     return this.#lists.troubled(limit, after);
   }
 
+  async listQueues(limit: number) {
+    return this.#lists.queues(limit);
+  }
+
   async listUnfinished(query: UnfinishedQuery) {
     return this.#lists.unfinished(query);
   }
@@ -246,8 +250,8 @@ class SqliteStore implements Store {
     }
   }
 
-  async usage({ subject, from }: UsageQuery): Promise<readonly Usage[]> {
-    return this.#reader.usage(subject, from);
+  async usage(query: UsageQuery): Promise<readonly Usage[]> {
+    return this.#reader.usage(query);
   }
 
   async measure(): Promise<StoreFigures> {

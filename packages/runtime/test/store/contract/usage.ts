@@ -31,7 +31,7 @@ export function usageContract(open: Open): void {
       return accepted.turn;
     };
     const sums = async (place: Place, subject: string | undefined, from = dawn) =>
-      (await place.store.usage({ subject, from })).map(({ agent, day, ...rest }) => [
+      (await place.store.usage({ subjects: subject?.split(" and "), from })).map(({ agent, day, ...rest }) => [
         agent,
         (day - dawn) / dayMs,
         rest,
@@ -57,6 +57,8 @@ export function usageContract(open: Open): void {
         ["other", 0, { turns: 1, tokens: undefined, costUsd: 1 }],
         ["echo", 1, { turns: 1, tokens: 7, costUsd: undefined }],
       ]);
+      assert.deepEqual(await sums(place, "ada and bob and eve"), await sums(place, undefined), "of some together");
+      assert.deepEqual(await sums(place, "bob and eve"), await sums(place, "bob"));
       assert.deepEqual(await sums(place, "eve"), [], "who used nothing, and nobody else's either");
       assert.equal((await sums(place, "ada", dawn + dayMs)).length, 1);
       await place.reopen();

@@ -66,7 +66,7 @@ async function ask(store: Store, keys: readonly TurnKey[]) {
   const lists = ["s-0", "s-1", "s-2", "s-3"].map(async (subject) => [
     await store.listTurns({ subject, agent: "echo", limit: 100 }),
     await store.listTurns({ subject, agent: "echo", limit: 5, status: "TASK_STATE_COMPLETED", statusFrom: 0 }),
-    await store.usage({ subject, from: 0 }),
+    await store.usage({ subjects: [subject], from: 0 }),
   ]);
   const { bytes: _, freeBytes: __, ...figures } = await store.measure();
   return {
@@ -77,7 +77,7 @@ async function ask(store: Store, keys: readonly TurnKey[]) {
     versions: await Promise.all(keys.map(({ context }) => store.files.lastVersion(context, "a"))),
     blobs: await Promise.all(keys.map((key, n) => store.files.find(key, String(n % 7).repeat(64)))),
     deliveries: await store.push.deliveries({ givenUp: false, limit: 1000 }),
-    usage: await store.usage({ subject: undefined, from: 0 }),
+    usage: await store.usage({ subjects: undefined, from: 0 }),
     keys: await store.keys.list(),
     secret: [...(await store.secret("task-id", () => assert.fail("it is there")))],
     session: [...(await store.sessions.find("s"))!.sealed],

@@ -78,6 +78,8 @@ CREATE TABLE turns (
 -- A list of all states merges its ranges, so that neither index needs a twin without the status.
 CREATE INDEX turns_listed ON turns (scope, status, status_at, turn);
 CREATE INDEX turns_of_context ON turns (context, status, status_at, turn);
+-- Those that wait for an earlier one of their context.
+CREATE INDEX turns_queued ON turns (context, turn) WHERE state = 'queued';
 CREATE INDEX turns_suspect ON turns (turn) WHERE deaths >= 2;
 CREATE INDEX turns_troubled ON turns (turn) WHERE troubled = 1;
 
