@@ -33,6 +33,8 @@ const AT_ONCE = 100;
 const WAITING = 20_000;
 /** Subjects that are known to be recalled. Another time does no harm. */
 const SUBJECTS = 10_000;
+/** Open turns that are gone through to recall everybody's: somebody waits for it. The hub keeps a part of them. */
+const GONE_THROUGH = 100_000;
 /** Until it is looked again what was erased, when the store did not answer, in milliseconds. */
 const ANOTHER_TIME = 1_000;
 
@@ -219,8 +221,9 @@ export class ProgressFeed implements Progress, AsyncDisposable {
 
   async #recallAll(): Promise<void> {
     const { store, agents } = this.#options;
+    let count = 0;
     for (const { id: agent } of agents) {
-      for (let after: string | undefined = ""; after !== undefined && this.hub.roomFor() > 0;) {
+      for (let after: string | undefined = ""; after !== undefined && this.hub.roomFor() > 0 && count < GONE_THROUGH;) {
         const erasures = this.#erasures;
         const page: UnfinishedPage = await store.listUnfinished({
           agent,
@@ -232,6 +235,7 @@ export class ProgressFeed implements Progress, AsyncDisposable {
           const subject = this.#viewerOf(turn);
           if (this.hub.roomFor(subject) > 0 && this.hub.roomFor() > 0) this.#recallOne(subject, this.#eventOf(turn));
         }
+        count += page.turns.length;
         after = page.next;
         await new Promise((resolve) => setImmediate(resolve));
       }
