@@ -6,8 +6,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 
+import { createA2aClient } from "@nylorun/agents/a2a";
 import { EXTENSIONS, isFilesData } from "@nylorun/protocol";
-import type { Artifact, FilesData, Task } from "@nylorun/protocol";
+import type { Artifact, FilesData, Part, Task } from "@nylorun/protocol";
+import * as fc from "fast-check";
 
 import { makeAgent } from "./agents.ts";
 import { messageOf, serve } from "./wire.ts";
@@ -32,6 +34,13 @@ const clerk = makeAgent(
       case "folder":
         await turn.folder("many", { "b.txt": "b", "a.txt": "a" });
         return "";
+      case "odd": {
+        const names = ["ü/ä.txt", '\u2028 "quoted".txt', "ﬀ.txt", "😀.txt", "Z.txt", "a.txt"];
+        await turn.folder("odd", Object.fromEntries(names.map((name) => [name, name])));
+        return "";
+      }
+      case "any":
+        return turn.parts[1]!.data as Record<string, unknown>;
       case "escape": {
         const refused: string[] = [];
         for (const path of ["/etc/passwd", "../up", "a/../b", "a//b", "", "a\\b", "a/./b", "a\0b"]) {
@@ -99,6 +108,31 @@ describe("files/v1", () => {
     });
     const { path, size, sha256 } = dataOf(data[0]!);
     assert.deepEqual([path, size, sha256], ["output.json", 7, hashOf('{"n":1}')]);
+  });
+
+  // keeps: files-artifact-output, files-artifact-folder, files-artifact-checked
+  it("says of whatever is returned, and of any folder, what a client finds", async () => {
+    const client = await createA2aClient({ url: `${ada.url}/v1/a2a/agents/clerk/`, auth: ada.key, pollMs: 50 });
+    const download = async (parts: string | readonly Part[]) => {
+      const [file] = (await (await client.send(parts)).done({ signal: AbortSignal.timeout(30_000) })).files;
+      assert.ok(file?.sha256 !== undefined);
+      return file.text();
+    };
+    // What the bytes are is checked on the way: it would fail.
+    const { entries } = JSON.parse(await download("odd")) as { entries: readonly { path: string }[] };
+    assert.equal(entries.length, 6);
+    const any = async (data: unknown) =>
+      JSON.parse(await download([{ text: "any" }, { data: { any: data } }])) as unknown;
+    const odd = JSON.parse(
+      '{"10": 1e21, "2": -0, "__proto__": {"b": "\\ud83d", "a": 1e-7}, "": [[], {}, null]}',
+    ) as unknown;
+    assert.deepEqual(await any(odd), JSON.parse(JSON.stringify({ any: odd })));
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue({ maxDepth: 3 }), async (data) => {
+        assert.deepEqual(await any(data), JSON.parse(JSON.stringify({ any: data })));
+      }),
+      { numRuns: 30 },
+    );
   });
 
   // keeps: files-artifact-path
