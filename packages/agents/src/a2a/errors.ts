@@ -48,7 +48,7 @@ export type A2aClientErrorCode =
   | "interaction.kind"
   /** The agent asks for authorization in words alone; nothing that this client can send would be one. */
   | "interaction.wordsOnly"
-  /** The file is not what the agent said it is: other bytes, or more of them. */
+  /** The file is not what the agent said it is: other bytes, or more of them; of a folder, another list of files. */
   | "file.changed"
   /** The file cannot be had (any more). */
   | "file.gone"
