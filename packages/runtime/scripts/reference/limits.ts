@@ -213,6 +213,10 @@ const HEAD = `<!-- Made by packages/runtime/scripts/reference/limits.ts. Do not 
 
 What is bounded, and what happens beyond it. Those with a name are [settings](settings.md), shown with their defaults; the others are the same
 for every Runtime. What each error says is in [Errors](errors.md).
+
+Messages that wait, turns that run and what is kept are counted for a subject's own tasks. What agents that are served here have
+[called for](../agents.md#calling-other-agents) in its name is counted apart, for each level of calls: with agents that call each other eight in a row, a subject
+may have up to nine times as much in all. What that used is [added up in its name](../operate.md#what-waits-and-what-was-used).
 `;
 
 export function limitsPage(): string {
