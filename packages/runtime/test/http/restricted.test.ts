@@ -184,6 +184,7 @@ describe("an agent that is not open to a subject any more", () => {
     assert.equal(body.error?.code, -32001, "a reference to it is one to nothing");
     assert.deepEqual(await progress("ada", later), [of(elsewhere, "open")]);
     assert.deepEqual(await progress("operator", later), both, "operators see all that is under way");
+    assert.deepEqual(await progress("ada", later), [of(elsewhere, "open")], "and that shows it to nobody else");
 
     await later[Symbol.asyncDispose]();
 
