@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { Client } from "../crash/client.ts";
 import { nylorunWith } from "../crash/nylorun.ts";
@@ -41,6 +42,12 @@ test("replay-check reads the turns of the database that nodes share, and changes
   const tasks = [];
   for (const messageId of ["1", "2"]) tasks.push(await client.send({ messageId, text: "Refund" }));
 
+  // What they ask is shown a moment before they are put down.
+  const running = "SELECT 1 FROM nylorun.contexts WHERE runner IS NOT NULL";
+  for (let tries = 0; (await postgres.query(running)).length > 0; tries++) {
+    assert.ok(tries < 400, "they are never put down");
+    await delay(50);
+  }
   const snapshot = async () => JSON.stringify(await postgres.query("SELECT * FROM nylorun.turns ORDER BY turn"));
   const before = await snapshot();
   assert.deepEqual(await check(same), { code: 0, stdout: "All 2 turns fit.\n", stderr: "" });

@@ -46,6 +46,12 @@ const ATTEMPT_MS = 15_000;
 const LEASE_MS = 30_000;
 /** What is due is looked up at least this often, should a signal be lost (I9). */
 const LONGEST_NAP = 30_000;
+/**
+ * What has come to be due within this time, and was not claimed, may have been in somebody else's hands just then, or be due by this node's
+ * clock alone: it is looked for again soon. Nobody else may tell of it.
+ */
+const OVERLOOKED_MS = 5_000;
+const SOON_MS = 250;
 /** How long what the store refuses waits before it is tried again. */
 const RETRY_MS = 1_000;
 const WORKERS = 64;
@@ -120,8 +126,8 @@ export class Deliverer implements AsyncDisposable {
       for (const delivery of found.flat()) void this.#deliver(delivery);
       // Whoever ends makes room, and looks again.
       if (claims.some(({ limit }, place) => found[place]!.length === limit)) return this.#napFor(LONGEST_NAP);
-      const next = await store.push.nextDue(since);
-      this.#napFor(Math.min(Math.max((next ?? since + LONGEST_NAP) - store.now(), 0), LONGEST_NAP));
+      const next = (await store.push.nextDue(since - OVERLOOKED_MS)) ?? since + LONGEST_NAP;
+      this.#napFor(next <= since ? SOON_MS : Math.min(Math.max(next - store.now(), 0), LONGEST_NAP));
     } catch (error) {
       log.error({ error }, "What is to be pushed could not be looked up; trying again.");
       this.#napFor(RETRY_MS);

@@ -91,6 +91,25 @@ describe("a webhook", () => {
     assert.equal(await post.waiting(), 0);
   });
 
+  it("is told soon though what was due was in somebody else's hands when it was looked for (I9)", async () => {
+    await using post = await Post.open({ hosts });
+    const turn = await post.listen(receiver.url("overlooked", "500", "ok"));
+    for (const attempt of [1, 2]) {
+      post.overlooks = 3;
+      if (attempt === 1) await post.change(turn, "one", "completed");
+      else await post.passToNext();
+      // In less time than an attempt may take, and than what is overlooked for good waits.
+      for (let ms = 0; ms < 10_000 && receiver.of("overlooked").length < attempt; ms += 250) {
+        post.clock.pass(250);
+        await delay(20);
+      }
+      assert.equal(post.overlooks, 0);
+      await post.attempts(attempt);
+    }
+    await post.attempts(3);
+    assert.deepEqual(textsOf(receiver.of("overlooked")), ["one", "one", "completed"]);
+  });
+
   // keeps: push-attempts-taken
   it("that takes a delivery and breaks off, or never ends its answer, has taken it", async () => {
     await using post = await Post.open({ hosts });

@@ -36,6 +36,8 @@ export class Post implements AsyncDisposable {
   secrets: readonly string[] = [`whsec_${randomBytes(24).toString("base64")}`];
   /** Whether subjects may know of their tasks. */
   mayBeTold = true;
+  /** So many claims find nothing, as if somebody else had it in hand. */
+  overlooks = 0;
   store!: Store;
   keys!: WebhookKeys;
   #deliverer!: Deliverer;
@@ -78,8 +80,10 @@ export class Post implements AsyncDisposable {
       this.#settled++;
       return settled;
     };
+    const claim: typeof push.claim = async (what) =>
+      this.overlooks > 0 && this.overlooks-- > 0 ? [] : push.claim(what);
     this.#deliverer = new Deliverer({
-      store: { now: this.now, push: { ...push, settle } },
+      store: { now: this.now, push: { ...push, settle, claim } },
       signal: this.#signal,
       timers: this.clock.timers,
       dialler: createDialler({ trustOf: (origin) => list.trustOf(origin), ...(lookup && { lookup }) }),
