@@ -97,7 +97,7 @@ const meet: Scenario = async (trial) => {
 };
 
 /** How long the bank takes where it is to be caught at work, in milliseconds: also on a busy machine. */
-const bankMs = 1000;
+const workingMs = 1000;
 
 /** Cancels as soon as the task is as it says. */
 function cancelled(when: (task: Task, shop: Shop) => boolean): Scenario {
@@ -113,7 +113,7 @@ function cancelled(when: (task: Task, shop: Shop) => boolean): Scenario {
     });
     assert.equal(task.status.state, "TASK_STATE_CANCELED");
     // What the bank did may be heard of a little later.
-    await setTimeout(bankMs + 500);
+    await setTimeout(workingMs + 500);
     await trial.get(task);
     const paid = shop.refunds("1002").length;
     assert.ok(paid <= 1, "it was paid back twice");
@@ -156,7 +156,7 @@ const scenarios: Readonly<Record<string, Planned>> = {
   "a refund that is cancelled while it waits": { run: cancelled(isOpen), only: /cancel/ },
   "a refund that is cancelled while the bank is at work": {
     run: cancelled((_, shop) => shop.refunds("1002").length > 0),
-    bankMs,
+    bankMs: workingMs,
     only: /cancel|late|after paying/,
   },
 };
