@@ -120,10 +120,7 @@ export class Schedule {
       if (context.active !== undefined && this.#hasEnded(context.active)) this.startNext(context, now);
       else if (context.runner !== undefined) {
         context.runner = undefined;
-        if (this.#countDeath(context.active!) >= suspectDeaths) {
-          context.dueAt = now;
-          return false;
-        }
+        if (this.#countDeath(context.active!) >= suspectDeaths) return false;
       }
       return context.active !== undefined;
     });
