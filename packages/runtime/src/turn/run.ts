@@ -178,6 +178,8 @@ export class Run implements Running {
 
   /** Runs the function until there is no more to do. Never rejects. */
   start(): Promise<RunEnd> {
+    // It was stopped while what comes before it was still being read.
+    if (this.#over) return this.#end.promise;
     const { ports, agent } = this;
     this.writer.listen();
     this.patience.start();

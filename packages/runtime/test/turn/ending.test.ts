@@ -8,6 +8,9 @@ import { Worker } from "node:worker_threads";
 import { refuse, reply } from "@nylorun/agents";
 import type { Turn } from "@nylorun/agents";
 
+import { systemTimers } from "../../src/turn/timers.ts";
+import type { Timers } from "../../src/turn/timers.ts";
+import type { Faults } from "./faulty-store.ts";
 import { agent, nameOf, output, settle, Stage } from "./stage.ts";
 
 const never = () => new Promise<never>(() => {});
@@ -494,6 +497,53 @@ describe("a turn that processes die with (E17)", () => {
     }
     const ended = await node.ended(turn);
     assert.deepEqual([output(ended), ended.deaths], ["Done.", 0]);
+  });
+
+  test("a graceful stop begins no turn that it meets between its claim and its first step", async () => {
+    await using stage = new Stage();
+    let ran = 0;
+    const run = async (turn: Turn) => {
+      ran++;
+      await turn.sleep(1000);
+      return "Done.";
+    };
+    const first = await stage.start(agent(run));
+    const turn = await first.send();
+    await first.until(turn, ({ state }) => state === "waiting");
+    await first.stop();
+    stage.pass(1000);
+
+    const read = Promise.withResolvers<undefined>();
+    const reading = Promise.withResolvers<undefined>();
+    /** What would keep the process for longer than a stop may take. */
+    const long = new Set<() => void>();
+    const timers: Timers = {
+      now: () => systemTimers.now(),
+      after(ms, code) {
+        const end = systemTimers.after(ms, code);
+        const stop = () => (long.delete(stop), end());
+        if (ms > 60_000) long.add(stop);
+        return stop;
+      },
+    };
+    const faults: Faults = {
+      before: async ({ name }) => {
+        if (name !== "loadEarlier") return;
+        reading.resolve(undefined);
+        await read.promise;
+      },
+    };
+    const second = await stage.start(agent(run), { faults, timers });
+    await reading.promise;
+    const stopped = second.stop();
+    await settle(5);
+    read.resolve(undefined);
+    await stopped;
+    await settle(20);
+    assert.deepEqual([ran, long.size], [1, 0], "it is not run, and no timer waits for its end");
+    const third = await stage.start(agent(run));
+    assert.equal(output(await third.ended(turn)), "Done.");
+    assert.equal((await third.load(turn)).deaths, 0);
   });
 
   test("a graceful stop begins nothing more, and keeps what has come back", async () => {
