@@ -17,11 +17,11 @@ const EVERY = 1_000;
 
 export class Connections implements Disposable {
   readonly #most: number;
-  readonly #open = new Set<Socket>();
   /** Those on which nothing is asked at the moment, since longest first. */
   readonly #idle = new Set<Socket>();
   readonly #answers = new Map<Socket, ServerResponse>();
   readonly #timer: NodeJS.Timeout;
+  #size = 0;
 
   constructor(most: number) {
     this.#most = most;
@@ -29,18 +29,18 @@ export class Connections implements Disposable {
   }
 
   get size(): number {
-    return this.#open.size;
+    return this.#size;
   }
 
   add(socket: Socket): void {
-    this.#open.add(socket);
+    this.#size++;
     this.#idle.add(socket);
     socket.once("close", () => {
-      this.#open.delete(socket);
+      this.#size--;
       this.#idle.delete(socket);
       this.#answers.delete(socket);
     });
-    if (this.#open.size <= this.#most) return;
+    if (this.#size <= this.#most) return;
     // Of those that are all busy none is given up: then it is the new one that goes.
     const [oldest = socket] = this.#idle;
     this.#idle.delete(oldest);
@@ -62,11 +62,6 @@ export class Connections implements Disposable {
   /** Nothing came or went on a connection for a while. What is asked there may take its time, but not to be read. */
   silent(socket: Socket): void {
     if (this.#answers.get(socket)?.writableLength !== 0) cut(socket);
-  }
-
-  /** All that are left, at once. The server itself knows but those that it has a parser for. */
-  cutAll(): void {
-    for (const socket of [...this.#open]) cut(socket);
   }
 
   [Symbol.dispose](): void {

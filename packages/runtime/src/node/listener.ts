@@ -87,7 +87,7 @@ export async function listen(options: {
     close,
     async closed(graceMs) {
       close();
-      const timer = setTimeout(() => connections.cutAll(), graceMs);
+      const timer = setTimeout(() => server.closeAllConnections(), graceMs);
       await done.promise;
       clearTimeout(timer);
     },
