@@ -20,6 +20,7 @@ export function filesNeeded({ bytes, place }: { readonly bytes: number; readonly
 }
 
 function sizeText(bytes: number): string {
+  if (bytes === 1) return "1 byte";
   const [unit, name] = (
     [
       [1e9, "GB"],
@@ -29,5 +30,5 @@ function sizeText(bytes: number): string {
     ] as const
   ).find(([least]) => bytes >= least)!;
   const amount = bytes / unit;
-  return `${unit === 1 || amount >= 100 ? Math.round(amount) : amount.toPrecision(2)} ${name}`;
+  return `${unit === 1 || amount >= 9.95 ? Math.round(amount) : amount.toFixed(1)} ${name}`;
 }
